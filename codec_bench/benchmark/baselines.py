@@ -11,6 +11,7 @@ from pathlib import Path
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import Alternative
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.controls import control_of
 from codec_bench.store.folders import run_folders
@@ -49,7 +50,7 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
     if baseline_folder is None and folder is None:
         return None
     if baseline_folder is not None and not (baseline_folder / DATABASE).is_file():
-        raise UserError(f"the baseline has no answers in '{baseline_folder}'", hint="run it first")
+        raise UserError(Diagnostic("baseline_without_answers", baseline_folder=baseline_folder), hint="run it first")
     path = baseline_folder if baseline_folder is not None else stored_run(str(folder), benchmark)
     held = {}
     with closing(Run(path)) as run:
@@ -86,7 +87,7 @@ def stored_run(named: str, benchmark: str) -> Path:
         UserError: there is none, or there are several.
     """
     if not Path(named).is_dir():
-        raise UserError(f"the baseline '{named}' is neither a model of this command nor the folder of a run")
+        raise UserError(Diagnostic("not_a_baseline", baseline=named))
     paths = []
     for path in run_folders(named):
         with closing(Run(path)) as run:
@@ -94,7 +95,7 @@ def stored_run(named: str, benchmark: str) -> Path:
                 paths.append(path)
     if len(paths) != 1:
         raise UserError(
-            f"the baseline '{named}' holds {len(paths)} runs of '{benchmark}'; expected one",
+            Diagnostic("baseline_of_several_runs", baseline=named, runs=len(paths), benchmark=benchmark),
             hint="name the folder of one run, such as OUT/BENCHMARK/MODEL",
         )
     return paths[0]

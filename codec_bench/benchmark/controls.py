@@ -33,6 +33,7 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import Prompt, part_reads
 from codec_bench.benchmark.run_request import BenchmarkRequest
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.controls import compare_controls, marks_of
 from codec_bench.store.answers import AnswerWriter
@@ -72,22 +73,22 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
     """
     if control and one.wants == "likelihood":
         raise UserError(
-            f"'{one.name}' compares two sounds, and neither can be replaced",
+            Diagnostic("control_of_two_sounds", name=one.name),
             hint="leave out --sound, --question and --controls",
         )
     if control.sound != AS_WRITTEN and not _gives_sound(prompt):
         raise UserError(
-            f"'{one.name}' gives '{model}' no sound, so that --sound {control.sound} would change nothing",
+            Diagnostic("control_changes_no_sound", name=one.name, model=model, sound=control.sound),
             hint="leave out --sound and --controls",
         )
     if control.sound == NONE and not _text_reads(prompt):
         raise UserError(
-            f"'{one.name}' gives '{model}' nothing but a sound, so that without it there is nothing to ask",
+            Diagnostic("control_leaves_nothing", name=one.name, model=model),
             hint="--sound silence gives as much silence in its place",
         )
     if control.question != AS_WRITTEN and not _can_hide_question(one, prompt):
         raise UserError(
-            f"'{one.name}' has no question next to its options: --question {control.question} would change nothing",
+            Diagnostic("control_changes_no_question", name=one.name, question=control.question),
             hint="leave out --question; options within the text of a question cannot be separated from it",
         )
 
@@ -299,7 +300,7 @@ def _shuffled(audio: Audio, key: bytes) -> Audio:
     step = max(1, round(PIECE_S * audio.sample_rate_hz))
     pieces = [audio.samples[:, at : at + step] for at in range(0, audio.samples.shape[1], step)]
     if len(pieces) < 2:
-        raise AudioError(f"the sound is {audio.duration_s:.2f} s long, so that it has no two pieces of {PIECE_S:g} s")
+        raise AudioError(Diagnostic("sound_too_short_to_cut", duration_s=audio.duration_s, piece_s=PIECE_S))
     order: Sequence[int] = random.Random(key).sample(range(len(pieces)), len(pieces))
     if list(order) == sorted(order):
         order = [*order[1:], order[0]]

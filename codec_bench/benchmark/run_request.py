@@ -24,6 +24,7 @@ from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
@@ -60,7 +61,7 @@ class Terms:
         for name in ("max_cost_usd", "max_hours"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-                raise UserError(f"{name} is {value!r}; expected a number over 0")
+                raise UserError(Diagnostic("not_above_zero", name=name, value=value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
         label = judge_label(judge, request.options.get(judge))
         if label in judges:
             raise UserError(
-                f"the judges '{judges[label]}' and '{judge}' are the same one", hint="name each judge once in --judge"
+                Diagnostic("same_judge", judges=judges[label], judge=judge), hint="name each judge once in --judge"
             )
         judges[label] = judge
     return judges

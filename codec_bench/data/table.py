@@ -99,7 +99,7 @@ class Table:
         there = (*rows.columns, SPLIT) if marked else rows.columns
         if missing := [column for column in columns or () if column not in there]:
             raise UserError(
-                f"the data set '{name}' has no column {' and no '.join(repr(column) for column in missing)}",
+                Diagnostic("no_such_columns", data=name, names=missing),
                 hint=f"its columns are {', '.join(there)}",
             )
         self.columns = tuple(columns) if columns is not None else there

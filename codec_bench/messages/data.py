@@ -75,6 +75,9 @@ SENTENCES = {
         "not_a_table": "'{path}' is not a table that can be read; expected {known} or a folder",
         "no_split": "the data set '{name}' has no split '{split}'",
         "no_data_files": "the data set '{name}' has no data files",
+        "no_such_columns": lambda data, names: (
+            f"the data set '{data}' has no column {' and no '.join(repr(name) for name in names)}"
+        ),
         "no_column_for": "the data set '{data}' has no column for {needed}; it has {columns}",
         "two_revisions": "'{path}' names the revision '{pinned}', and '{revision}' was requested as well",
         "file_without_option": "'{path}' is one file; it has no {option} '{value}'",

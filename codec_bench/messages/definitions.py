@@ -31,6 +31,88 @@ SENTENCES = {
         "data_readable": _readable,
     },
     "error": {
+        "no_batches": "the model '{name}' takes no batches",
+        "repeats_in_rotations": "got --repeats {repeats} for '{name}', which is sent once in every rotation",
+        "rounds_take_no_batches": "'{name}' has rounds that need earlier answers, and takes no batches",
+        "choice_fixed_by_sounds": (
+            "'{folder}' gives sounds of other items, chosen among its questions, so that their number cannot change"
+        ),
+        "limit_lowered": "'{folder}' was started with {size} and cannot be limited to {limit:,}: a limit can only rise",
+        "repeats_lowered": "'{folder}' has {repeats} answers to each question, and {draws} would drop some",
+        "question_changed": "the sound of question '{id}' has changed since it was answered in '{folder}'",
+        "repeats_form": "repeats is {repeats!r}; expected a whole number from 1 to {most:,}",
+        "repeats_of_greedy": (
+            "'{benchmark}' is answered greedily, so that all {repeats} answers of '{name}' to a question "
+            "would be the same"
+        ),
+        "option_order": "the order of the options is '{order}'; expected {known}",
+        "baseline_without_answers": "the baseline has no answers in '{baseline_folder}'",
+        "not_a_baseline": "the baseline '{baseline}' is neither a model of this command nor the folder of a run",
+        "baseline_of_several_runs": "the baseline '{baseline}' holds {runs} runs of '{benchmark}'; expected one",
+        "control_of_two_sounds": "'{name}' compares two sounds, and neither can be replaced",
+        "control_changes_no_sound": "'{name}' gives '{model}' no sound, so that --sound {sound} would change nothing",
+        "control_leaves_nothing": (
+            "'{name}' gives '{model}' nothing but a sound, so that without it there is nothing to ask"
+        ),
+        "control_changes_no_question": (
+            "'{name}' has no question next to its options: --question {question} would change nothing"
+        ),
+        "sound_too_short_to_cut": "the sound is {duration_s:.2f} s long, so that it has no two pieces of {piece_s:g} s",
+        "benchmark_of_codecs": "the benchmark '{name}' is for codecs and asks nothing",
+        "no_matrix_key": "'{file}', line {line}: '{{{key}}}' is no key of this row of the matrix",
+        "several_definitions": "'{path}' defines {benchmarks} benchmarks",
+        "no_pins": "'{pins}' says nothing of '{name}'",
+        "extends_itself": "'{file}', line {line}: '{base}' extends itself",
+        "setting_unknown": "the benchmark '{name}' does not take {setting}",
+        "name_form": "'{file}', line {line}: '{name}' is not a name",
+        "name_twice": "'{file}', line {line}: the name '{name}' stands twice",
+        "defined_twice": "the benchmark '{name}' is defined in '{other}' and in '{file}'",
+        "network_forbidden": "'{name}' cannot be held against the hub: {forbidden} forbids the network",
+        "hub_did_not_answer": "'{name}' cannot be held against the hub, which did not answer",
+        "first_sound_not_decoded": "the sound in '{name}' of the first row cannot be decoded: {cause}",
+        "first_row_without_question": "the first row gives no question: {cause}",
+        "wording_form": (
+            "'{wording}' is no choice of wordings of a prompt; expected {seeded}, {first}, {each} or a number from 1"
+        ),
+        "prompt_lacks_part": "the prompt '{name}' has no {reads}, and the model reads {reads}",
+        "no_wording": "the prompt '{name}' has no wording '{wording}'",
+        "prompt_needs_sound": "the prompt '{name}' needs the sound '{sound}', which '{id}' does not have",
+        "prompt_not_rendered": "{subject} cannot be rendered: {cause}",
+        "not_a_template": "'{template}' is not a template: {cause}",
+        "template_forbidden": "'{template}' uses what a prompt may not use: {kind}",
+        "template_loop_in_loop": "'{template}' uses what a prompt may not use: a loop in a loop",
+        "no_filter": "prompts have no filter '{name}'",
+        "prompt_too_long": "{subject} is longer than {most:,} characters",
+        "benchmark_data_empty": "the data '{data}' of the benchmark '{benchmark}' hold no rows",
+        "benchmark_column_missing": (
+            "the benchmark '{name}' reads '{field}' from the column '{column}', which '{data}' has not"
+        ),
+        "no_row_of_benchmark": "no row of the data belongs to the benchmark '{name}'",
+        "no_rubric_named": "'{name}' names no rubric",
+        "rubric_reads_no_column": "the rubric of '{name}' reads '{column}', which no column gives",
+        "rubric_reads_rounds": (
+            "the rubric of '{name}' reads the {round_field} of each round, and no column gives '{column}'"
+        ),
+        "no_rubric_file": "there is no rubric '{file}'",
+        "rubric_name_form": "the file of the rubric '{file}' names a column of results, and does not fit as a name",
+        "rubric_extends_itself": "the rubric '{name}' extends itself: {known}",
+        "rubric_base_form": "the rubric '{name}' extends {base!r}; expected the name of a rubric, or a path",
+        "rubric_base_faulty": "the rubric '{name}' extends '{base}': {cause}",
+        "metric_without_side": "'{text}' does not say whose words are compared",
+        "not_a_metric_of_answers": "'{text}' is not a metric of answers",
+        "no_variant_of_metric": "'{stem}[{variant}]' is no metric of answers",
+        "reads_own_files": "'{name}' reads files of its own",
+        "steps_not_a_list": "the steps are the text '{names}'; expected a list of names",
+        "not_a_step": "'{text}' is not a step",
+        "step_needs_argument": "the step '{name}' needs an argument",
+        "step_without_argument": "the step '{name}' takes no argument; '{text}' gives it '{argument}'",
+        "step_order": "the step '{text}' comes after '{names}'",
+        "step_without_recogniser": "the step '{text}' names no recogniser",
+        "step_without_label": "the step 'label[{listed}]' names no label",
+        "step_language": "the step 'qwen-asr' knows en and zh, not '{language}'",
+        "same_judge": "the judges '{judges}' and '{judge}' are the same one",
+        "not_above_zero": "{name} is {value!r}; expected a number over 0",
+        "no_answers_to_score": "'{folder}' holds no answers to score",
         "at_place": _at_place,
         # Fields.
         "not_a_mapping": "expected a mapping of names to values",

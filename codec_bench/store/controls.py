@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run, recorded_request
@@ -96,7 +97,7 @@ def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[
         with closing(Run(folder)) as run:
             results += [] if control_of(run) else [folder]
     if not results:
-        raise UserError(f"'{run_paths[0]}' is a control and no result", hint="name the full run")
+        raise UserError(Diagnostic("control_no_result", run=run_paths[0]), hint="name the full run")
     return results
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import RunLocked, UserError, on_disk
+from codec_bench.messages import Diagnostic
 from codec_bench.store import integrity
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import DATABASE
@@ -131,7 +132,7 @@ def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFo
         except FileExistsError:  # another process made it in the same second
             number += 1
         except OSError as error:
-            raise UserError(f"the run folder '{path}' cannot be written: {error.strerror}") from error
+            raise UserError(Diagnostic("run_folder_not_writable", path=path, cause=error.strerror)) from error
     lock = FolderLock(path)
     started = {
         "command": command,
@@ -197,6 +198,6 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
         if not runs:
-            raise UserError(f"'{folder}' is not a run folder and holds none", hint="name the folder of --out")
+            raise UserError(Diagnostic("holds_no_run", folder=folder), hint="name the folder of --out")
         out += runs
     return out

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import RunMismatch, UserError, on_disk
+from codec_bench.messages import Diagnostic
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
@@ -147,7 +148,7 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
         meta = run.meta
     merged = meta.get(MERGED)
     if not isinstance(merged, dict):
-        raise UserError(f"'{out}' holds a run that was not merged", hint="give another --out")
+        raise UserError(Diagnostic("not_merged", out=out), hint="give another --out")
     before, now = {**meta["fingerprint"], "shards": merged["of"]}, {**shards.parts[0].fingerprint, "shards": shards.of}
     if before != now:
         raise RunMismatch(
@@ -160,7 +161,7 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
     again = [shard for shard in changed if held[shard.number]["complete"] and not anew]
     if again:
         raise UserError(
-            f"shard {again[0].shard} in '{again[0].folder}' has changed since it was merged into '{out}'",
+            Diagnostic("shard_changed", shard=again[0].shard, folder=again[0].folder, out=out),
             hint="merge all parts into a new folder",
         )
     if changed:  # such as shards that were merged before they were finished: everything is merged again
@@ -168,7 +169,7 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
         removed = [number for number in held if number not in known]
         if removed:
             raise UserError(
-                f"shard {changed[0].shard} has changed since it was merged, and shard {removed[0]} is not named now",
+                Diagnostic("shards_changed", shard=changed[0].shard, removed=removed[0]),
                 hint="name all parts again",
             )
         return {}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store import integrity
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
@@ -101,7 +102,7 @@ def _content(run: Run) -> str:
 def _shard_of(entry: Any, folder: Path) -> tuple[int, int]:
     if entry is None:
         raise UserError(
-            f"'{folder}' holds a run of all samples, not of a shard",
+            Diagnostic("run_without_shard", folder=folder),
             hint="name the folders of runs that had --shard K/N",
         )
     try:

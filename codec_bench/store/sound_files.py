@@ -9,6 +9,7 @@ from pathlib import Path
 
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.errors import DamagedRecord
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _HASH = re.compile(r"-([0-9a-f]{16})\.flac")
@@ -40,7 +41,7 @@ def check_sound(path: Path) -> Path:
     match = _HASH.search(path.name)
     if match is not None and path.is_file() and _hash(path.read_bytes()) != match[1]:
         raise DamagedRecord(
-            f"the sound '{path}' is not the one that the record of its run names",
+            Diagnostic("sound_unexpected", path=path),
             hint="copy the folder again, into an empty one",
         )
     return path

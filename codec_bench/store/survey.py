@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.integrity import DATABASE, SCHEMA, connect
 from codec_bench.store.tables import (
     CHECKSUM,
@@ -100,12 +101,12 @@ def survey(folder: Path) -> Survey:
     """Read everything in a record that can be read, or raise UserError."""
     path = folder / DATABASE
     if not path.is_file():
-        raise UserError(f"'{folder}' is not a run folder: it holds no {DATABASE}")
+        raise UserError(Diagnostic("not_a_run_folder", folder=folder, database=DATABASE))
     try:
         with closing(_opened(path)) as db:
             return _survey(db, path)
     except sqlite3.Error as error:
-        raise UserError(f"nothing of the run record '{path}' can be saved: {error}", hint="run it again") from error
+        raise UserError(Diagnostic("nothing_to_save", path=path, cause=error), hint="run it again") from error
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -121,12 +122,10 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
     for name in (*REQUIRED, *(ANSWERING if answering else ())):
         if name not in tables:
-            raise UserError(
-                f"nothing of the run record '{path}' can be saved: its table '{name}' is lost", hint="run it again"
-            )
+            raise UserError(Diagnostic("table_lost", path=path, name=name), hint="run it again")
     if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
         raise UserError(
-            f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint' are lost",
+            Diagnostic("entries_lost", path=path),
             hint="run it again",
         )
     result = Survey(path, meta)

@@ -184,7 +184,9 @@ class Rule:
         """
         recipe = self.recipe(language, text)
         if recipe is None:
-            raise UserError(f"the rule '{self.name}' knows {' and '.join(self.languages)} only, not '{language}'")
+            raise UserError(
+                Diagnostic("rule_language", name=self.name, languages=" and ".join(self.languages), language=language)
+            )
         done = []
         for name in recipe.steps(role):
             text = get_normaliser(name)(text)
@@ -217,11 +219,12 @@ class Rule:
         lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
         if len(lengths) > 1:
             raise UserError(
-                f"a rule of error rates got {len(reference)} references, {len(estimate)} estimates and {len(language)} "
-                "languages; expected as many of each"
+                Diagnostic(
+                    "unequal_rule_inputs", references=len(reference), estimates=len(estimate), languages=len(language)
+                )
             )
         if spoken is not None and not self.two_references:
-            raise UserError(f"the rule '{self.name}' compares with one reference, and got a spoken form of it too")
+            raise UserError(Diagnostic("rule_one_reference", name=self.name))
         first = self._compare(reference, estimate, language, unit)
         if spoken is None or not self.two_references:
             return first
@@ -274,7 +277,7 @@ class Rule:
                 continue
             if self.fixed and unit not in (None, recipe.unit):
                 raise UserError(
-                    f"the published rule '{self.name}' counts by '{recipe.unit}', not by '{unit}'",
+                    Diagnostic("rule_unit", name=self.name, unit=recipe.unit, requested=unit),
                     hint="leave out the unit, or use the rule by-language",
                 )
             counted = unit or recipe.unit

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 REMEMBERED = 32_768
 """How many texts each normaliser caches; they take a few megabytes."""
@@ -32,8 +33,7 @@ def whisper_rules() -> Any:
     digest = hashlib.blake2b(repr(list(rules.replacers.items())).encode(), digest_size=8).hexdigest()
     if digest != _REPLACEMENTS_BLAKE2B:
         raise UserError(
-            "the installed whisper-normalizer replaces other words than Whisper does, which would change the numbers "
-            "of 'whisper-en'; expected version 0.1.15",
+            Diagnostic("whisper_normalizer_version"),
             hint="pip install whisper-normalizer==0.1.15",
         )
     return rules

@@ -124,7 +124,7 @@ class Checkpoint(BaseModel):
         """The size for display."""
         if self.size is not None:
             return readable(self.size)
-        return f"about {readable(self.about)}" if self.about else "of a size that only the download tells"
+        return f"about {readable(self.about)}" if self.about else "of unknown size"
 
     @property
     def non_commercial(self) -> bool:

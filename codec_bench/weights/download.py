@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]
@@ -74,7 +75,7 @@ def download(
         WeightsError: the file cannot be written.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise WeightsError(f"'{url}' cannot be fetched; expected an address that begins with https:// or http://")
+        raise WeightsError(Diagnostic("address_not_web", url=url))
     partial = _PartialFile(target, url, sha256)
     while True:
         before = partial.size
@@ -83,7 +84,7 @@ def download(
         except (OSError, HTTPException) as error:  # the connection failed, or the answer was broken
             if _of_the_disk(error):
                 raise WeightsError(
-                    f"'{target}' cannot be written: {getattr(error, 'strerror', None) or error}"
+                    Diagnostic("target_not_writable", target=target, cause=getattr(error, "strerror", None) or error)
                 ) from error
             if partial.size <= before:
                 raise unreachable(url, error, partial.size) from error
@@ -102,7 +103,7 @@ def check_room(folder: Path, needed: int, subject: str) -> None:
     free = shutil.disk_usage(here).free
     if free < needed:
         raise WeightsError(
-            f"{subject} needs {readable(needed)} in '{folder}', where {readable(free)} are free",
+            Diagnostic("no_disk_space", subject=subject, needed=readable(needed), folder=folder, free=readable(free)),
             hint="make room, or choose another disk: --to DIR, HF_HOME or CODEC_BENCH_CACHE",
         )
 

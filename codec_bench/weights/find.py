@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from codec_bench.config.file_content import files_hash, path_hash
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
 from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin
@@ -70,7 +71,9 @@ class LocalCheckpoint:
         try:
             content = files_hash(paths)
         except OSError as error:
-            raise WeightsError(f"the weights in '{self.folder}' cannot be read: {error.strerror or error}") from error
+            raise WeightsError(
+                Diagnostic("weights_unreadable", path=self.folder, cause=error.strerror or error)
+            ) from error
         return f"{self.used}:{content}" if known else content
 
 
@@ -94,7 +97,9 @@ def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None
     try:
         return path_hash(weights)
     except OSError as error:
-        raise WeightsError(f"the weights '{weights}' cannot be read: {error.strerror or error}") from error
+        raise WeightsError(
+            Diagnostic("weights_file_unreadable", path=weights, cause=error.strerror or error)
+        ) from error
 
 
 class WeightsMissing(WeightsError):
@@ -109,7 +114,7 @@ class WeightsMissing(WeightsError):
         hub = entries[0].hub if len(entries) == 1 else None
         also = f" (or: {_hf_download(hub, entries[0].revision)})" if hub else ""
         super().__init__(
-            f"the weights {', '.join(map(repr, self.names))} are not on this machine",
+            Diagnostic("weights_missing", names=", ".join(map(repr, self.names))),
             hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder "
             f"in {WEIGHTS_VARIABLE}",
         )
@@ -234,27 +239,29 @@ def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     if path.is_file():
         first = " or ".join(v.path for v in entry.files[0].variants)
         if missing := [names for names in entry.missing(path.parent) if names != first]:
-            raise WeightsError(f"next to the weights '{path}' there is no {', and no '.join(missing)}")
+            raise WeightsError(Diagnostic("weights_lack_siblings", path=path, names=", and no ".join(missing)))
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
         return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))
     if path.is_dir():
         files = entry.inside(path)
         if files is None:
-            raise WeightsError(f"the weights folder '{path}' has no {', and no '.join(entry.missing(path))}")
+            raise WeightsError(
+                Diagnostic("weights_folder_lacks", path=path, names=", and no ".join(entry.missing(path)))
+            )
         return LocalCheckpoint(path, str(path), files)
     match = _HUB_ID.match(weights)
     if match is None:
         names = ", ".join(" or ".join(v.path for v in file.variants) for file in entry.files)
         example = entry.hub or "OWNER/NAME"
         raise WeightsError(
-            f"there are no weights '{weights}'",
+            Diagnostic("no_such_weights", weights=weights),
             hint=f"give a file, a folder with {names}, or a hub id such as {example}",
         )
     repo, revision = match["repo"], match["revision"]
     folder = cached_folder(repo, _names(entry), revision)
     if folder is None:
         raise WeightsError(
-            f"the weights '{weights}' are not on this machine", hint=f"fetch them: {_hf_download(repo, revision)}"
+            Diagnostic("weights_not_local", weights=weights), hint=f"fetch them: {_hf_download(repo, revision)}"
         )
     return LocalCheckpoint(folder, f"{repo}@{folder.name}", entry.inside(folder) or ())
 

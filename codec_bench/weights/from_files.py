@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import CheckpointVariant, hub_file
 from codec_bench.weights.download import Unreachable, check_room, read_json, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint, places_in
@@ -74,14 +75,14 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     """
     entry = order.entry
     if not root.is_dir():
-        raise WeightsError(f"there is no folder '{root}' to take the weights '{entry.name}' from")
+        raise WeightsError(Diagnostic("no_mirror_folder", folder=root, name=entry.name))
     here = next(
         (folder for folder, _ in (*places_in(root, entry), (root, "")) if entry.inside(folder) is not None), None
     )
     if here is None:
         parts = [f"{name}/" for name in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name)))]
         raise WeightsError(
-            f"the folder '{root}' has no {' and no '.join(entry.missing(root))}",
+            Diagnostic("mirror_folder_lacks", folder=root, names=" and no ".join(entry.missing(root))),
             hint=f"put them into it, or into {' or '.join(parts)} there",
         )
     paths = entry.inside(here) or ()
@@ -91,7 +92,7 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     with folder_of(order) as folder:
         if folder.resolve() == here.resolve():
             raise WeightsError(
-                f"the folder '{here}' is also the folder that the weights would be copied to",
+                Diagnostic("mirror_is_target", folder=here),
                 hint="name another folder with --from, or with --to",
             )
         order.notify(f"copying from {here}")
@@ -119,9 +120,11 @@ def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | No
                 order.progress(target.name, done, size)
     if expected is not None and digest.hexdigest() != expected:
         partial.unlink()
-        raise WeightsError(f"'{here / path}' has the SHA-256 {digest.hexdigest()}; expected {expected}; it was removed")
+        raise WeightsError(
+            Diagnostic("digest_unexpected", path=here / path, digest=digest.hexdigest(), expected=expected)
+        )
     if hub is not None and hub.git_id is not None and git_id_of(partial) != hub.git_id:
         partial.unlink()
-        raise WeightsError(f"'{here / path}' is not what the hub gave: its git id is not {hub.git_id}; it was removed")
+        raise WeightsError(Diagnostic("git_id_unexpected", path=here / path, git_id=hub.git_id))
     partial.replace(target)
     return {"size": size, "sha256": digest.hexdigest(), "url": recorded.get("url")}

@@ -9,6 +9,7 @@ from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S
 from codec_bench.errors import WeightsError, hub_fault
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import Checkpoint, readable
 from codec_bench.weights.download import Unreachable, check_room, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint
@@ -78,9 +79,9 @@ def _as_pinned(
         if pinned is None or commit != entry.revision:
             continue
         if pinned.sha256 and sha256 and pinned.sha256 != sha256:
-            raise WeightsError(f"the hub says that '{path}' has the SHA-256 {sha256}; expected {pinned.sha256}")
+            raise WeightsError(Diagnostic("hub_digest_unexpected", path=path, sha256=sha256, expected=pinned.sha256))
         if pinned.size and pinned.size != size:
-            raise WeightsError(f"the hub says that '{path}' has {size} bytes; expected {pinned.size}")
+            raise WeightsError(Diagnostic("hub_size_unexpected", path=path, size=size, expected=pinned.size))
 
 
 def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:

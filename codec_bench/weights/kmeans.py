@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 
 CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")
@@ -31,14 +32,14 @@ def load_centres(path: Path) -> np.ndarray:
             rows, width = _shape(file)
             numbers = file.read(4 * rows * width)
     except OSError as error:
-        raise WeightsError(f"the weights in '{path}' cannot be read: {error.strerror}") from error
+        raise WeightsError(Diagnostic("weights_unreadable", path=path, cause=error.strerror)) from error
     except Exception as error:  # pickletools raises ValueError and others for what is no pickle
-        raise WeightsError(f"the weights in '{path}' are no k-means of scikit-learn that joblib wrote") from error
+        raise WeightsError(Diagnostic("not_a_kmeans", path=path)) from error
     if len(numbers) < 4 * rows * width:
-        raise WeightsError(f"the weights in '{path}' are cut short", hint="codec-bench weights verify")
+        raise WeightsError(Diagnostic("weights_cut_short", path=path), hint="codec-bench weights verify")
     centres = np.frombuffer(numbers, "<f4").reshape(rows, width).astype(np.float32)
     if not np.isfinite(centres).all():
-        raise WeightsError(f"the weights in '{path}' have centres that are not finite numbers")
+        raise WeightsError(Diagnostic("centres_not_finite", path=path))
     return centres
 
 

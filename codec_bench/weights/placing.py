@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import Checkpoint, CheckpointVariant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
 from codec_bench.weights.find import LocalCheckpoint, download_folder
@@ -131,5 +132,5 @@ def folder_of(order: Order) -> Iterator[Path]:
             yield folder
     except Timeout as error:
         raise WeightsError(
-            f"another process is fetching '{order.entry.name}' into '{folder}'", hint="wait until it has finished"
+            Diagnostic("weights_being_fetched", name=order.entry.name, folder=folder), hint="wait until it has finished"
         ) from error

@@ -11,6 +11,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from codec_bench.config import load_yaml
 from codec_bench.errors import UserError, WeightsError, first_of
+from codec_bench.messages import Diagnostic
 
 MOST_GROWTH = 2
 """The most growth of an archive when unpacked; `torch.save` does not compress."""
@@ -49,15 +50,15 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
         reason = str(error).split("\n")[0].split(". ")[0]
         raise WeightsError(
-            f"the weights in '{path}' cannot be read: {type(error).__name__}: {reason}",
+            Diagnostic("weights_not_read", path=path, type=type(error).__name__, reason=reason),
             hint="the file may be cut short or another kind of file: codec-bench weights verify",
         ) from error
     if key is not None:
         if not isinstance(state, Mapping) or key not in state:
-            raise WeightsError(f"the weights in '{path}' have no entry '{key}'")
+            raise WeightsError(Diagnostic("no_weights_entry", path=path, key=key))
         state = state[key]
     if not isinstance(state, Mapping):
-        raise WeightsError(f"the weights in '{path}' are a {type(state).__name__}; expected tensors by name")
+        raise WeightsError(Diagnostic("weights_not_tensors", path=path, type=type(state).__name__))
     return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
 
 
@@ -103,15 +104,15 @@ def check_archive(path: Path) -> None:
     except Exception:  # zipfile raises many kinds for a damaged archive; its reader reports it
         return
     if not fit:
-        raise WeightsError(f"the weights in '{path}' hold a word of more than {LONGEST_WORD} characters")
+        raise WeightsError(Diagnostic("word_too_long", path=path, most=LONGEST_WORD))
     if grows:
         raise WeightsError(
-            f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
+            Diagnostic("weights_unpack_too_large", path=path, size=size, unpacked=unpacked),
             hint=f"an archive of torch.save does not grow when it is read; the limit is {MOST_GROWTH} times its size",
         )
     if packed:
         raise WeightsError(
-            f"the tensors in '{path}' are compressed", hint="torch.save does not compress; save them with it"
+            Diagnostic("tensors_compressed", path=path), hint="torch.save does not compress; save them with it"
         )
 
 
@@ -179,7 +180,7 @@ def load_tensors(
     names = ("model.safetensors", "pytorch_model.bin")
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
-        raise WeightsError(f"the folder '{folder}' has no {' or '.join(names)}")
+        raise WeightsError(Diagnostic("folder_lacks", folder=folder, names=" or ".join(names)))
     state = load_state(path)
     check_shapes(state, shapes, path=folder, unused=unused)
     kind = getattr(torch, dtype)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from codec_bench.errors import WeightsError
+from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.find import LocalCheckpoint, find
 from codec_bench.weights.origin import Declaration, git_id_of, read_hub_declaration, read_origin, sha256_of
@@ -67,7 +68,7 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
                         return CheckedFile(path, size, "differs", declaration.by, reason)
                     return CheckedFile(path, size, "same", declaration.by)
     except OSError as error:
-        raise WeightsError(f"'{file}' cannot be read: {error.strerror or error}") from error
+        raise WeightsError(Diagnostic("file_not_readable", path=file, cause=error.strerror or error)) from error
     return CheckedFile(path, size, "unknown", sized)
 
 

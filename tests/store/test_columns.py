@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.data import open_source
 from codec_bench.data.columns import LONGEST, MOST_VALUES, broken_down
@@ -212,15 +213,13 @@ def test_a_column_that_is_not_there_is_an_error_that_says_which_are(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker="p", extra={"mood": "calm"}) for n in range(3)]
     run = write_run(tmp_path / "run", samples)
     for ask in (lambda: grouped(run, "mod"), lambda: details(["mod"], open_source(samples))):
-        with pytest.raises(
-            UserError, match=r"no column 'mod' .*its columns are speaker, duration, sample_rate, mood"
-        ) as e:
+        with refuses("no_column_to_group_by", name="mod") as e:
             ask()
         assert e.value.hint == "did you mean mood?"
-    with pytest.raises(UserError, match="no column 'accent'") as e:
+    with refuses("no_column_to_group_by", name="accent") as e:
         summarise(run, "accent").as_dict()
     assert "run again" in e.value.hint
-    with pytest.raises(UserError, match="no column 'language'"):
+    with refuses("no_column_to_group_by", name="language"):
         grouped(run, "language")
 
 
@@ -238,7 +237,7 @@ def test_a_column_of_names_is_refused_before_anything_is_computed(tmp_path):
     run = write_run(tmp_path / "run", many)
     assert "half" in next(held for held in map(json.loads, [run.query("SELECT columns FROM extras")[0][0]]))
     assert "utt" not in run.query("SELECT columns FROM extras")[0][0], "it would only make the record larger"
-    with pytest.raises(UserError, match="no column 'utt'"):
+    with refuses("no_column_to_group_by", name="utt"):
         grouped(run, "utt")
 
 

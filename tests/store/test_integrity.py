@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.stats.recorded import RecordedRun
@@ -232,7 +233,7 @@ def of_schema(folder: Path, schema: str) -> Path:
 def test_a_record_of_another_schema_is_refused(build, tmp_path, schema):
     folder = of_schema(copied(build, tmp_path), schema)
     for attempt in (read, start, verify_record):
-        with pytest.raises(UserError, match=r"is a record of schema .*this version of codec-bench reads schema 6"):
+        with refuses("record_schema"):
             attempt(folder)
     with pytest.raises(UserError, match="nothing of the run record"):
         rescue(folder, tmp_path / "new")
@@ -285,7 +286,7 @@ def test_what_is_whole_is_saved_and_the_rest_runs_again(build, tmp_path, sealed)
     fill(writer, finished)
     writer.close()
     assert read(tmp_path / "new") == build[1]
-    with pytest.raises(UserError, match="not empty"):
+    with refuses("folder_not_empty"):
         rescue(folder, tmp_path / "new")
 
 

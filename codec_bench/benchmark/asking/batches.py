@@ -22,6 +22,7 @@ from typing import Any
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
 from codec_bench.errors import AnswersPending, UserError, first_of
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
 from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
@@ -58,7 +59,7 @@ class Batched:
         model = answering.model
         if not isinstance(model, BatchableModel):
             raise UserError(
-                f"the model '{model.info.name}' takes no batches",
+                Diagnostic("no_batches", name=model.info.name),
                 hint="leave out --batch; OpenAI's chat models and Gemini take batches",
             )
         self._model, self._writer, self.notify = model, answering.writer, notify

@@ -34,6 +34,7 @@ from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, numbers_to_save, run_on
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
@@ -260,7 +261,7 @@ async def _ask_one(
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
             raise UserError(
-                f"'{one.name}' has rounds that need earlier answers, and takes no batches",
+                Diagnostic("rounds_take_no_batches", name=one.name),
                 hint="leave out --batch",
             )
         answering = opened(writer=writer)
@@ -303,7 +304,7 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     choices = request.choices if one.offers else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
-            f"got --repeats {repeats} for '{one.name}', which is sent once in every rotation",
+            Diagnostic("repeats_in_rotations", repeats=repeats, name=one.name),
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:

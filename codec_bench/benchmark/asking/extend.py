@@ -16,6 +16,7 @@ from typing import Any
 from codec_bench.benchmark.asking.question_loop import plain_fields
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import RunMismatch
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.controls import ANOTHER, CONTROL
 from codec_bench.store.tables import storable
@@ -39,18 +40,18 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     limit_now, draws = requested["limit"], requested["repeats"]
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch(
-            f"'{folder}' gives sounds of other items, chosen among its questions, so that their number cannot change",
+            Diagnostic("choice_fixed_by_sounds", folder=folder),
             hint="give another --out, or the same --limit",
         )
     if limit_now is not None and (limit is None or limit_now < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
-            f"'{folder}' was started with {size} and cannot be limited to {limit_now:,}: a limit can only rise",
+            Diagnostic("limit_lowered", folder=folder, size=size, limit=limit_now),
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
     if draws < repeats:
         raise RunMismatch(
-            f"'{folder}' has {repeats} answers to each question, and {draws} would drop some",
+            Diagnostic("repeats_lowered", folder=folder, repeats=repeats, draws=draws),
             hint=f"give another --out, or --repeats {repeats} or more",
         )
     return smaller

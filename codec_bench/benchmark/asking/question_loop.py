@@ -181,7 +181,7 @@ class Asking:
         before = self._sounds.get(number)
         if before is not None and before != sounds_hash(question):
             raise RunMismatch(
-                f"the sound of question '{question.id}' has changed since it was answered in '{self._writer.folder}'",
+                Diagnostic("question_changed", id=question.id, folder=self._writer.folder),
                 hint="use another --out, or the data of the run",
             )
 

@@ -14,6 +14,7 @@ from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.benchmark.reading import versioned
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Wants, Windows
 
@@ -169,9 +170,7 @@ class Benchmark:
             UserError: there is no prompt for such a model, or the benchmark is for codecs and has no prompt.
         """
         if self.spec.prompt is None:
-            raise UserError(
-                f"the benchmark '{self.name}' is for codecs and asks nothing", hint="run it with --codec, or with eval"
-            )
+            raise UserError(Diagnostic("benchmark_of_codecs", name=self.name), hint="run it with --codec, or with eval")
         if self.wants == "likelihood":  # the two sounds are named, whatever else the model reads
             info = replace(info, reads="fields")
         return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.decoding(info))

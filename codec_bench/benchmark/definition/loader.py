@@ -24,6 +24,7 @@ from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
 from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 
 FILE = "benchmark.yaml"
 KINDS = ("understanding", "generation", "qa", "codec")
@@ -110,7 +111,7 @@ def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
         yield from wrong
         if entry.name in names:
             yield UserError(
-                f"'{file}', line {line_of(lines, ('matrix', index))}: the name '{entry.name}' stands twice",
+                Diagnostic("name_twice", file=file, line=line_of(lines, ("matrix", index)), name=entry.name),
                 hint="name the entries by a pattern such as name: 'mine-{part}'",
             )
             continue
@@ -125,7 +126,7 @@ def _index() -> dict[str, str]:
     for file in definitions():
         for entry in _read_once(str(file)):
             if entry.name in file_of:
-                raise UserError(f"the benchmark '{entry.name}' is defined in '{file_of[entry.name]}' and in '{file}'")
+                raise UserError(Diagnostic("defined_twice", name=entry.name, other=file_of[entry.name], file=file))
             file_of[entry.name] = str(file)
     return file_of
 
@@ -195,7 +196,9 @@ def _read_own(path: str) -> DefinitionEntry:
         return entries[0]
     names = [entry.name for entry in entries]
     if entry_name is None:
-        raise UserError(f"'{path}' defines {len(names)} benchmarks", hint=f"name one: {path}:{names[0]}")
+        raise UserError(
+            Diagnostic("several_definitions", path=path, benchmarks=len(names)), hint=f"name one: {path}:{names[0]}"
+        )
     if canonical(entry_name) not in names:
         raise UnknownName(f"benchmark in '{file}'", entry_name, names)
     return entries[names.index(canonical(entry_name))]
@@ -217,7 +220,7 @@ def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) 
             _put(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
         wrong = _wrong_setting(document, overrides)
         if wrong:
-            raise UserError(f"the benchmark '{entry.name}' does not take {wrong[0]}", hint=wrong[1])
+            raise UserError(Diagnostic("setting_unknown", name=entry.name, setting=wrong[0]), hint=wrong[1])
     return fit_lines(document, BenchmarkSpec, entry.file, entry.lines)
 
 
@@ -282,7 +285,9 @@ def _entry(
             wrong.append(error)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         line = line_of(lines, ("name",))
-        wrong.append(UserError(f"'{file}', line {line}: '{name}' is not a name", hint="lower case, digits and hyphens"))
+        wrong.append(
+            UserError(Diagnostic("name_form", file=file, line=line, name=name), hint="lower case, digits and hyphens")
+        )
     return DefinitionEntry(str(name), body, here, file, family)
 
 
@@ -295,13 +300,15 @@ def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
     held = load_yaml(pins)
     pin = held.get(name) if isinstance(held, dict) else None
     if not isinstance(pin, dict):
-        raise UserError(f"'{pins}' says nothing of '{name}'", hint=f"codec-bench validate {name} --hub --pins {pins}")
+        raise UserError(
+            Diagnostic("no_pins", pins=pins, name=name), hint=f"codec-bench validate {name} --hub --pins {pins}"
+        )
     return {**body, "data": {**{key: pin[there] for key, there in PINNED.items() if pin.get(there)}, **data}}
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:
     return UserError(
-        f"'{file}', line {line}: '{{{key}}}' is no key of this row of the matrix",
+        Diagnostic("no_matrix_key", file=file, line=line, key=key),
         hint=f"its keys are {', '.join(keys) or 'none'}",
     )
 
@@ -326,7 +333,7 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
 
 def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
     if base in _extending:
-        raise UserError(f"'{file}', line {line}: '{base}' extends itself")
+        raise UserError(Diagnostic("extends_itself", file=file, line=line, base=base))
     _extending.append(base)
     try:
         if is_path(base):

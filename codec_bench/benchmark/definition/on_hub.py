@@ -17,6 +17,7 @@ from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.config.network import offline
 from codec_bench.data.hub import Repository, find_repository
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import digest_of
 
 THE_HUB = ""
@@ -78,12 +79,10 @@ def look(one: Benchmark) -> Seen:
 
 def _on_the_hub(one: Benchmark) -> Repository:
     if (forbidden := offline()) is not None:
-        raise UserError(
-            f"'{one.name}' cannot be held against the hub: {forbidden} forbids the network", hint=f"unset {forbidden}"
-        )
+        raise UserError(Diagnostic("network_forbidden", name=one.name, forbidden=forbidden), hint=f"unset {forbidden}")
     repository = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
     if repository.root is not None:
-        raise UserError(f"'{one.name}' cannot be held against the hub, which did not answer", hint="check the network")
+        raise UserError(Diagnostic("hub_did_not_answer", name=one.name), hint="check the network")
     return repository
 
 
@@ -102,7 +101,7 @@ def _decoded(first: QuestionStream) -> dict[str, Any] | None:
         sound = clip.read()
     except AudioError as error:
         raise UserError(
-            f"the sound in '{name}' of the first row cannot be decoded: {error.message}", hint=error.hint
+            Diagnostic("first_sound_not_decoded", name=name, cause=error.message), hint=error.hint
         ) from error
     return {"column": name, "rate_hz": sound.sample_rate_hz, "duration_s": round(sound.duration_s, 3)}
 
@@ -110,6 +109,6 @@ def _decoded(first: QuestionStream) -> dict[str, Any] | None:
 def _sounds(first: QuestionStream) -> Iterator[tuple[str, Clip]]:
     for question in first:
         if question.problem is not None:
-            raise UserError(f"the first row gives no question: {question.problem}")
+            raise UserError(Diagnostic("first_row_without_question", cause=question.problem))
         for name, value in question.fields.items():
             yield from ((name, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, Clip))

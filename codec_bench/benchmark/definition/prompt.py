@@ -24,6 +24,7 @@ from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import ContentPart, PromptSpec, Template, Turn
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Message, Request, Wants
 
@@ -48,7 +49,7 @@ def check_wording(wording: str) -> None:
     """
     if wording not in (SEEDED, FIRST, EACH) and not (wording.isdecimal() and int(wording) >= 1):
         raise UserError(
-            f"'{wording}' is no choice of wordings of a prompt; expected {SEEDED}, {FIRST}, {EACH} or a number from 1",
+            Diagnostic("wording_form", wording=wording, seeded=SEEDED, first=FIRST, each=EACH),
             hint="--prompts 3 asks every question in the third wording",
         )
 
@@ -112,7 +113,7 @@ class Prompt:
         if not getattr(self.template, self.reads):
             other = "fields" if self.reads == "messages" else "messages"
             raise UserError(
-                f"the prompt '{self.name}' has no {self.reads}, and the model reads {self.reads}",
+                Diagnostic("prompt_lacks_part", name=self.name, reads=self.reads),
                 hint=f"the prompt is for models that read {other}",
             )
         for content_part in self.parts():
@@ -123,7 +124,7 @@ class Prompt:
             hint = (
                 f"give a number up to {self.wordings}" if self.wordings else "it has one wording; leave out --prompts"
             )
-            raise UserError(f"the prompt '{self.name}' has no wording '{self.wording}'", hint=hint)
+            raise UserError(Diagnostic("no_wording", name=self.name, wording=self.wording), hint=hint)
 
     @property
     def wordings(self) -> int:
@@ -214,9 +215,7 @@ class Prompt:
             held = question.audio
         clips = tuple(held) if isinstance(held, list) else (held,)
         if not clips or not all(isinstance(clip, Clip) for clip in clips):
-            raise UserError(
-                f"the prompt '{self.name}' needs the sound '{content_part.audio}', which '{question.id}' does not have"
-            )
+            raise UserError(Diagnostic("prompt_needs_sound", name=self.name, sound=content_part.audio, id=question.id))
         return clips
 
 
@@ -282,11 +281,11 @@ def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
         for chunk in _compiled(template).generate(values):
             length += len(chunk)
             if length > LIMIT:
-                raise UserError(f"{subject} is longer than {LIMIT:,} characters")
+                raise UserError(Diagnostic("prompt_too_long", subject=subject, most=LIMIT))
             pieces.append(chunk)
     except (TemplateError, TypeError, ValueError) as error:
         hint = f"known names: {', '.join(sorted(values))}"
-        raise UserError(f"{subject} cannot be rendered: {error}", hint=hint) from error
+        raise UserError(Diagnostic("prompt_not_rendered", subject=subject, cause=error), hint=hint) from error
     return "".join(pieces).strip()
 
 
@@ -352,17 +351,17 @@ def _parsed(template: str) -> Any:
     try:
         tree = _environment().parse(template)
     except TemplateSyntaxError as error:
-        raise UserError(f"'{_short(template)}' is not a template: {error.message}") from error
+        raise UserError(Diagnostic("not_a_template", template=_short(template), cause=error.message)) from error
     except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
-        raise UserError(f"'{_short(template)}' is not a template: {error}") from error
+        raise UserError(Diagnostic("not_a_template", template=_short(template), cause=error)) from error
     for node in tree.find_all(nodes.Node):
         kind = type(node).__name__
         if kind not in _NODES:
-            raise UserError(f"'{_short(template)}' uses what a prompt may not use: {kind}")
+            raise UserError(Diagnostic("template_forbidden", template=_short(template), kind=kind))
         if kind == "For" and next(iter(node.find_all(nodes.For)), None) is not None:
-            raise UserError(f"'{_short(template)}' uses what a prompt may not use: a loop in a loop")
+            raise UserError(Diagnostic("template_loop_in_loop", template=_short(template)))
         if kind == "Filter" and node.name not in _FILTERS:
-            raise UserError(f"prompts have no filter '{node.name}'", hint=f"known filters: {', '.join(_FILTERS)}")
+            raise UserError(Diagnostic("no_filter", name=node.name), hint=f"known filters: {', '.join(_FILTERS)}")
     return tree
 
 

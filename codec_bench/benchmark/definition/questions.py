@@ -27,6 +27,7 @@ from codec_bench.data.cells import SOUND_TYPE, cell_of
 from codec_bench.data.hub import MIRROR_VARIABLE
 from codec_bench.data.rows import rank
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import SOUNDS
 from codec_bench.text.language import base_language, script_language
 
@@ -102,7 +103,7 @@ class QuestionStream:
         folder: str | os.PathLike[str] = ".",
     ) -> None:
         if limit is not None and limit < 1:
-            raise UserError(f"the limit is {limit}; expected at least 1")
+            raise UserError(Diagnostic("limit_too_low", limit=limit))
         self.name, self._data, self._constants, self._demanded = name, data, dict(constants), demanded
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
         self._texts = texts
@@ -184,11 +185,12 @@ class QuestionStream:
 
     def _check_columns(self, opened: Opened) -> None:
         if opened.columns is not None and not opened.columns:
-            raise UserError(f"the data '{opened.rows.name}' of the benchmark '{self.name}' hold no rows")
+            raise UserError(Diagnostic("benchmark_data_empty", data=opened.rows.name, benchmark=self.name))
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
-                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', "
-                f"which '{opened.rows.name}' has not",
+                Diagnostic(
+                    "benchmark_column_missing", name=self.name, field=name, column=column, data=opened.rows.name
+                ),
                 hint=between_others(opened.columns)
                 or f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
             )
@@ -213,7 +215,7 @@ class QuestionStream:
                 f"not {name}: {', '.join(_listed(texts))}" for name, texts in (self._data.unless or {}).items()
             ]
             raise UserError(
-                f"no row of the data belongs to the benchmark '{self.name}'",
+                Diagnostic("no_row_of_benchmark", name=self.name),
                 hint=f"it takes rows with {'; '.join(conditions) or 'a row that they are joined with'}",
             )
 

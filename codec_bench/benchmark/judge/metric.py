@@ -73,7 +73,9 @@ def load_judge_metric(name: str, judge: str | None = None, baseline: str = "") -
     """
     spec = Spec.parse(name)
     if spec.name != STEM or spec.argument is None or spec.point is not None:
-        raise UserError(f"'{name}' names no rubric", hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
+        raise UserError(
+            Diagnostic("no_rubric_named", name=name), hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics"
+        )
     return JudgeMetric(spec.argument, judge, baseline)
 
 
@@ -99,16 +101,14 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     templates = (rubric.system or "", rubric.prompt)
     for round_field, column in OF_ROUNDS.items():
         if column not in names and any(re.search(rf"\.{round_field}\b", text) for text in templates):
-            raise UserError(
-                f"the rubric of '{name}' reads the {round_field} of each round, and no column gives '{column}'"
-            )
+            raise UserError(Diagnostic("rubric_reads_rounds", name=name, round_field=round_field, column=column))
     known = names | OWN_FIELDS
     criteria = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
     strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - criteria)
     if strange:
         near = difflib.get_close_matches(strange[0], sorted(known), n=2)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
-        raise UserError(f"the rubric of '{name}' reads '{strange[0]}', which no column gives", hint=hint)
+        raise UserError(Diagnostic("rubric_reads_no_column", name=name, column=strange[0]), hint=hint)
 
 
 def published_judge(name: str) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.definition.schema import Parameters
 from codec_bench.benchmark.judge.published import READERS
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 
 KIND = "judge"
 OWN_FIELDS = frozenset(
@@ -160,10 +161,12 @@ def own_rubric(path: str, folder: str = "") -> str:
     file = os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
     stem, suffix = os.path.splitext(os.path.basename(file))
     if not os.path.isfile(file):
-        raise UserError(f"there is no rubric '{file}'", hint="expected a YAML file, such as a copy of a published one")
+        raise UserError(
+            Diagnostic("no_rubric_file", file=file), hint="expected a YAML file, such as a copy of a published one"
+        )
     if not _STEM.fullmatch(stem) or suffix not in (".yaml", ".yml"):
         raise UserError(
-            f"the file of the rubric '{file}' names a column of results, and does not fit as a name",
+            Diagnostic("rubric_name_form", file=file),
             hint="letters, digits, hyphens and underscores, and then .yaml",
         )
     rubric = fit(_document(file, ()), Rubric, source=file)
@@ -219,20 +222,22 @@ def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
     from codec_bench.config import load_mapping, read_config
 
     if name in extending:
-        raise UserError(f"the rubric '{name}' extends itself: {' -> '.join([*extending, name])}")
+        raise UserError(Diagnostic("rubric_extends_itself", name=name, known=" -> ".join([*extending, name])))
     is_user_file = is_path(name)
     document = load_mapping(name) if is_user_file else read_config(KIND, name)
     base = document.pop("extends", None)
     if base is None:
         return document
     if not isinstance(base, str):
-        raise UserError(f"the rubric '{name}' extends {base!r}; expected the name of a rubric, or a path")
+        raise UserError(Diagnostic("rubric_base_form", name=name, base=base))
     if is_user_file and is_path(base):
         base = os.path.normpath(os.path.join(os.path.dirname(name), os.path.expanduser(base)))
     try:
         return {**_document(base, (*extending, name)), **document}
     except UnknownName as error:
-        raise UserError(f"the rubric '{name}' extends '{base}': {error.message}", hint=error.hint) from error
+        raise UserError(
+            Diagnostic("rubric_base_faulty", name=name, base=base, cause=error.message), hint=error.hint
+        ) from error
 
 
 def rubric_names() -> list[str]:

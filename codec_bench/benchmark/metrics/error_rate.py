@@ -42,7 +42,9 @@ class _AnswerErrorRate(AnswerMetric):
 
     def __init__(self, variant: str = "answer", point: str | None = None) -> None:
         if variant != "answer":
-            raise UserError(f"'{self.stem}[{variant}]' is no metric of answers", hint=f"{self.stem}[answer]@RULE")
+            raise UserError(
+                Diagnostic("no_variant_of_metric", stem=self.stem, variant=variant), hint=f"{self.stem}[answer]@RULE"
+            )
         self._rule = get_rule(point or RULE)
         self.name = f"{self.stem}[answer]" + (f"@{point}" if point else "")
         self.protocol = f"{self.stem}/answer/{self._rule.name}"

@@ -22,6 +22,7 @@ from codec_bench.benchmark.reading import number, option, sections, structure, u
 from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Step, Unparsed
 from codec_bench.config.registry import Spec
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 
 TRANSCRIPT = "transcript"
 """The step for generated audio. It does nothing itself: scoring replaces the answer by its transcript."""
@@ -76,17 +77,20 @@ def load_steps(names: Sequence[str]) -> Chain:
         UserError: a step lacks its argument or takes none, or `transcript` is not the first step.
     """
     if isinstance(names, str):
-        raise UserError(f"the steps are the text '{names}'; expected a list of names", hint=f"write ['{names}']")
+        raise UserError(Diagnostic("steps_not_a_list", names=names), hint=f"write ['{names}']")
     steps: list[Step] = []
     recogniser = None
     for index, text in enumerate(names):
         name, argument = _split_step(text)
         if name == TRANSCRIPT:
             if index:
-                raise UserError(f"the step '{text}' comes after '{names[index - 1]}'", hint="put the transcript first")
+                raise UserError(
+                    Diagnostic("step_order", text=text, names=names[index - 1]), hint="put the transcript first"
+                )
             if argument is None:
                 raise UserError(
-                    f"the step '{text}' names no recogniser", hint="name one, such as transcript[whisper-large-v3]"
+                    Diagnostic("step_without_recogniser", text=text),
+                    hint="name one, such as transcript[whisper-large-v3]",
                 )
             recogniser = argument
         else:
@@ -113,7 +117,7 @@ def _split_step(text: str) -> tuple[str, str | None]:
     if not bracket:
         return Spec.parse(name).name, None
     if not argument.endswith("]") or len(argument) < 2:
-        raise UserError(f"'{text}' is not a step", hint="expected NAME or NAME[ARGUMENT]")
+        raise UserError(Diagnostic("not_a_step", text=text), hint="expected NAME or NAME[ARGUMENT]")
     return name, argument[:-1]
 
 
@@ -122,11 +126,11 @@ def _built(text: str, name: str, argument: str | None) -> Step:
         return MAY_HAVE_ARGUMENT[name](argument)
     if name in WITH_ARGUMENT:
         if argument is None:
-            raise UserError(f"the step '{name}' needs an argument", hint=f"write {name}[ARGUMENT]")
+            raise UserError(Diagnostic("step_needs_argument", name=name), hint=f"write {name}[ARGUMENT]")
         return WITH_ARGUMENT[name](argument)
     if name in PLAIN:
         if argument is not None:
-            raise UserError(f"the step '{name}' takes no argument; '{text}' gives it '{argument}'")
+            raise UserError(Diagnostic("step_without_argument", name=name, text=text, argument=argument))
         return PLAIN[name]
     raise UnknownName("post-processing step", name, step_names())
 

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark import benchmark_names, has_benchmark, load_benchmark, suite
 from codec_bench.benchmark.definition.loader import read_definition
@@ -101,7 +102,7 @@ def test_lists_are_separated_by_commas():
 
 def test_a_folder_of_ones_own(custom_file):
     folder = custom_file(CUSTOM_CODE)
-    with pytest.raises(UserError, match="line 1: 'my_bench' is not a name"):
+    with refuses("name_form", line=1, name="my_bench"):
         load_benchmark(folder)
     folder = custom_file("name: mine\n" + CUSTOM_CODE)
     assert load_benchmark(folder).name == "mine" and has_benchmark(folder)
@@ -115,7 +116,7 @@ def test_a_matrix_makes_entries_named_by_a_pattern(custom_file):
     )
     assert [load_benchmark(f"{folder}:mine-{item}").size for item in "ab"] == [5, 6]
     assert [load_benchmark(f"{folder}:mine-{item}").title for item in "ab"] == ["Mine", "Second"]
-    with pytest.raises(UserError, match=r"defines 2 benchmarks.*my_bench:mine-a"):
+    with refuses("several_definitions", benchmarks=2):
         load_benchmark(folder)
     with pytest.raises(UnknownName, match="mine-a"):
         load_benchmark(f"{folder}:mine-c")

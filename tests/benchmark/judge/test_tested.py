@@ -16,6 +16,7 @@ from datetime import date
 import pytest
 import yaml
 from local_http import Connection, LocalServer
+from refusals import refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.show import show
@@ -186,11 +187,10 @@ def test_a_change_of_the_judge_is_reported_once():
 
 def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
     from codec_bench.benchmark.judge.metric import JudgeMetric
-    from codec_bench.errors import UserError
 
     path = keep_test(item(JudgeMetric("alpaca-1-10").protocol))
     path.write_text('{"judge": 3}')
-    with pytest.raises(UserError, match="is not the test of a judge"):
+    with refuses("not_a_judge_test"):
         saved_test(LABEL)
 
 
