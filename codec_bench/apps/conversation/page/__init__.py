@@ -72,7 +72,7 @@ def write_conversation_page(
             "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH,
             "height": HEIGHT, "folder": run.name,
         }  # fmt: skip
-        write_text(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
+        write_text(path, render(_LAYOUT, page, {"clips": [], "saved": []}, files))
 
 
 def _both(session: Session) -> np.ndarray:

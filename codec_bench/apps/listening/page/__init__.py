@@ -45,4 +45,4 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
             files.append(Path(folder, f"{number}"))
             files[-1].write_bytes(scrambled(clip, number))
         # The player expects these tables, but here every stimulus names its clip.
-        write_text(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "kept": []}, files))
+        write_text(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "saved": []}, files))

@@ -51,7 +51,7 @@ def collect(
     data = {
         **_plots(profile, names, labels, columns),
         "missing": [],
-        "kept": [],
+        "saved": [],
         "clips": [[n, index, sound] for n, (_, tracks) in enumerate(clips) for index, sound in tracks],
         "samples": [sample for sample, _ in clips],
         "codebooks": _codebooks(profile, labels),
