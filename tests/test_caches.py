@@ -49,6 +49,7 @@ CACHES = {
     "decoding/span.py": "the sounds that segments were cut from last, in a process",
     "engine/running.py": "features (engine/cache.py), by the content of the audio and of the weights (engine/plan.py)",
     "weights/find.py": "the folder of fetched weights, whose identity is their content",
+    "weights/converted.py": "converted tensors, by the content of the weights and the code: tests/weights/test_converted.py",
     "models/isolated.py": "what tells models in their own environments apart: the content of the files that they load",
     "config/file_content.py": "hashes of files",
     "config/registry.py": "modules of own code, in a process",
