@@ -30,50 +30,62 @@ ADDED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=ADDED)
-def grown(request, tmp_path_factory):
-    """A copy of the project with one more option, how its program is run, and the files that changed."""
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A copy of the project with one more option of each kind, the files that each changed, and what its program prints
+    for each.
+    """
     copy, environment = copied(tmp_path_factory.mktemp("grown"))
-    before = sums(copy)
-    for file, changes in ADDED[request.param].items():
-        text = (copy / file).read_text("utf-8")
-        for old, new in changes:
-            assert text.count(old) >= 1, (file, old)
-            text = text.replace(old, new, 1)
-        (copy / file).write_text(text, "utf-8")
-    after = sums(copy)
-
-    return request.param, environment, {file for file in after if after[file] != before.get(file)}, copy
-
-
-RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 1 --no-cache --out typed"
-
-
-def test_an_option_touches_at_most_three_files(grown):
-    _, _, changed, _ = grown
-    assert len(changed) <= 3 and "CHANGELOG.md" in changed
-
-
-def test_it_can_be_typed_and_written_into_a_file_and_has_its_effect(grown):
-    kind, environment, _, copy = grown
-    folder = copy.parent
-    flag, text = (
-        ("--title", "What the run is called.") if kind.startswith("an") else ("--started-by", "Who started the run.")
-    )
-    key = flag.lstrip("-").replace("-", "_")
-    (folder / "run.yaml").write_text(
-        f"codec: g711-ulaw\ndata: embedded\nmetrics: si_sdr\nlimit: 1\ncache: false\n{key}: Bea\n"
-    )
-    helps, _, _, details = printed_by(
-        copy, environment, ["eval", "--help"], [*RUN.split(), flag, "Ada"], "eval --config run.yaml --out filed".split(),
+    changed, steps = {}, []
+    for kind, recipe in ADDED.items():
+        before = sums(copy)
+        for file, changes in recipe.items():
+            text = (copy / file).read_text("utf-8")
+            for old, new in changes:
+                assert text.count(old) >= 1, (file, old)
+                text = text.replace(old, new, 1)
+            (copy / file).write_text(text, "utf-8")
+        after = sums(copy)
+        changed[kind] = {file for file in after if after[file] != before.get(file)}
+        key = TEXTS[kind][0].lstrip("-").replace("-", "_")
+        (copy.parent / f"{key}.yaml").write_text(
+            f"codec: g711-ulaw\ndata: embedded\nmetrics: si_sdr\nlimit: 1\ncache: false\n{key}: Bea\n"
+        )
+        steps += [
+            [*RUN.split(), f"typed_{key}", TEXTS[kind][0], "Ada"],
+            f"eval --config {key}.yaml --out filed_{key}".split(),
+            f"import codec_bench; print(codec_bench.read_arguments('{key}.yaml', 'eval'))",
+        ]
+    helps, details, *printed = printed_by(
+        copy, environment, ["eval", "--help"],
         "import codec_bench, inspect; from codec_bench.engine.running import Running\n"
-        "print(codec_bench.read_arguments('run.yaml', 'eval'))\n"
         "print(inspect.getdoc(codec_bench.evaluate), inspect.getdoc(Running))",
+        *steps,
     )  # fmt: skip
+    return changed, copy.parent, helps, details, dict(zip(ADDED, printed[2::3], strict=True))
+
+
+RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 1 --no-cache --out"
+TEXTS = {
+    "an argument of the verb": ("--title", "What the run is called."),
+    "a field of Running": ("--started-by", "Who started the run."),
+}
+
+
+@pytest.mark.parametrize("kind", ADDED)
+def test_an_option_touches_at_most_three_files(grown, kind):
+    assert len(grown[0][kind]) <= 3 and "CHANGELOG.md" in grown[0][kind]
+
+
+@pytest.mark.parametrize("kind", ADDED)
+def test_it_can_be_typed_and_written_into_a_file_and_has_its_effect(grown, kind):
+    _, folder, helps, details, arguments = grown
+    flag, text = TEXTS[kind]
+    key = flag.lstrip("-").replace("-", "_")
     assert text in " ".join(helps.split())
-    assert recorded(folder / "typed")[key] == "Ada"
-    assert recorded(folder / "filed")[key] == "Bea"
-    assert f"'{key}': 'Bea'" in details and f"    {key}: {text[0].lower()}{text[1:]}" in details
+    assert recorded(folder / f"typed_{key}")[key] == "Ada"
+    assert recorded(folder / f"filed_{key}")[key] == "Bea"
+    assert f"'{key}': 'Bea'" in arguments[kind] and f"    {key}: {text[0].lower()}{text[1:]}" in details
 
 
 def recorded(run: Path) -> dict[str, object]:
