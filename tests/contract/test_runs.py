@@ -213,10 +213,10 @@ def test_spoken_answers_are_transcribed_and_read(target, tmp_path, monkeypatch, 
     assert "transcript[pocketsphinx]" not in built.metrics
 
 
-def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, monkeypatch, embedded_clip):
+def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, monkeypatch, few_words):
     overrides = {"postprocess": "transcript[pocketsphinx]", "metrics": "rating[uro-rounds],dnsmos_ovrl"}
     built, questions, _ = run(
-        "uro-bench-mtbencheval-en", target, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
+        "uro-bench-mtbencheval-en", target, tmp_path, monkeypatch, overrides=overrides, sound=few_words
     )
     requests = [q for q in questions if q.problem is None]
     by_name = {e.question.id: e for e in exchanges(built) if e.answer.status == "ok"}
@@ -300,3 +300,12 @@ def embedded_clip():
     from codec_bench.data import open_source
 
     return min(open_source("embedded"), key=lambda s: (len(s.text), s.id))
+
+
+@pytest.fixture(scope="session")
+def few_words(embedded_clip, tmp_path_factory):
+    """The first second of a clip."""
+    path = tmp_path_factory.mktemp("words") / "words.wav"
+    samples, rate_hz = soundfile.read(embedded_clip.audio)
+    soundfile.write(path, samples[:rate_hz], rate_hz)
+    return str(path)
