@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import forked
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +18,8 @@ import pytest
 import soundfile
 import yaml
 from local_http import Connection, LocalServer
+
+from codec_bench.engine import pool
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONVERTED = "fedcba9876543210fedcba9876543210fedcba98"
@@ -224,3 +229,27 @@ def hub():
     server = Hub()
     yield server
     server.close()
+
+
+# Its libraries read the hub's address when they are imported, and a fork finds them imported already.
+WITHOUT_LIBRARIES = """
+import sys
+import pyarrow
+if "datasets" in sys.modules:
+    for number in range(2, 6):
+        pyarrow.unregister_extension_type(f"datasets.features.features.Array{number}DExtensionType")
+for name in [name for name in sys.modules if name.partition(".")[0] in ("datasets", "huggingface_hub")]:
+    del sys.modules[name]
+"""
+
+
+def run_with_hub(program, *arguments, address, home, **variables):
+    """Runs a program in a process of its own, with the hub at an address and its cache in a folder."""
+    env = {key: v for key, v in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE_", "CODEC_BENCH_"))}
+    folder = home.parent
+    (folder / "program.py").write_text(program, "utf-8")
+    (folder / "first.py").write_text(WITHOUT_LIBRARIES, "utf-8")
+    env |= {"HF_ENDPOINT": address, "HF_HOME": str(home), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    env |= {forked.FIRST: str(folder / "first.py"), **variables}
+    command = [sys.executable, str(folder / "program.py"), *arguments]
+    return pool.subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +19,12 @@ from codec_bench.data.table import open_table
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
-from .conftest import COMMIT, CONVERTED, encoded, into_cache, rows, shards, write_parquet
+from .conftest import COMMIT, CONVERTED, encoded, into_cache, rows, run_with_hub, shards, write_parquet
 
 SHARD = "data/test-{:05d}-of-00003.parquet"
 
-# The hub's address is read when its library is imported, so each of these runs in an interpreter of its own. It prints,
-# for every call of open_table, its rows (sounds as their numbers of samples) or what was refused.
+# The hub's address is read when its library is imported, so each of these runs in a process of its own. It prints, for
+# every call of open_table, its rows (sounds as their numbers of samples) or what was refused.
 PROGRAM = """
 import json, sys
 from codec_bench.audio.clip import Clip
@@ -53,13 +50,7 @@ print(json.dumps(answers))
 def ask(address, home, *calls, **more):
     """What `open_table` gives for each (where, options), with the hub at an address and its cache in a folder."""
     pytest.importorskip("datasets")
-    env = {
-        key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE_", "CODEC_BENCH_"))
-    }
-    env |= {"HF_ENDPOINT": address, "HF_HOME": str(home), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **more}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, json.dumps(calls)], env=env, capture_output=True, text=True, timeout=120
-    )
+    done = run_with_hub(PROGRAM, json.dumps(calls), address=address, home=home, **more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -5,9 +5,6 @@ does.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from codec_bench.benchmark import load_benchmark
 from codec_bench.errors import UserError
 from codec_bench.store.answers import digest_of
 
-from .conftest import COMMIT, encoded, shards, tone
+from .conftest import COMMIT, encoded, run_with_hub, shards, tone
 
 CARD = "---\nlicense: cc-by-4.0\nconfigs:\n- config_name: main\n  default: true\n  data_files:\n  - split: test\n    path: data/test-*\n---\n"
 ROWS = [
@@ -66,24 +63,11 @@ print(json.dumps([[one.as_dict() for one in validate([name], hub=True)] for name
 
 @pytest.fixture
 def held(hub, tmp_path, served):
-    """Runs a program with arguments in an interpreter that knows the hub, whose address is read when its library is
-    imported.
-    """
+    """Runs a program with arguments in a process that knows the hub."""
 
     def run(program, *arguments, address=None, **variables):
-        env = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("HF_", "HUGGINGFACE_", "CODEC_BENCH_"))
-        }
-        env |= {
-            "HF_ENDPOINT": address or hub.url,
-            "HF_HOME": str(tmp_path / "home"),
-            "NO_PROXY": "127.0.0.1",
-            "no_proxy": "127.0.0.1",
-        }
-        command = [sys.executable, "-P", "-c", program, *arguments]
-        done = subprocess.run(command, env=env | variables, capture_output=True, text=True, timeout=120)
+        address = address or hub.url
+        done = run_with_hub(program, *arguments, address=address, home=tmp_path / "home", **variables)
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, json.loads(done.stdout)
 
