@@ -14,7 +14,9 @@ from pathlib import Path
 from forked import ONE_CORE
 
 ROOT = Path(__file__).resolve().parents[2]
-EXCLUDED = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "runs", "*.egg-info", ".*_cache", ".cache", ".hypothesis")
+EXCLUDED = shutil.ignore_patterns(
+    ".git", ".venv*", "build", "dist", "runs", "*.egg-info", ".*_cache", ".cache", ".hypothesis"
+)
 
 SEVERAL = f"""{ONE_CORE}
 import contextlib, io, json, sys
