@@ -149,7 +149,7 @@ def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
 
     items = reconstruct(load_codec(system, device="cpu"), sounds).items
     return [
-        _fitted(to_rate(item.estimate, sound.sample_rate_hz), sound.num_samples) for sound, item in zip(sounds, items)
+        _fitted(to_rate(one.estimate, sound.sample_rate_hz), sound.num_samples) for sound, one in zip(sounds, items)
     ]
 
 
@@ -192,20 +192,9 @@ def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dic
     if not shifts:
         return Stability(metric, change.name, change.group, 0, missing, None, None, 0.0, 0)
     moved = {system: means[system] + fmean(b - a for a, b in complete[system]) for system in means}
-    places = sum(
-        _rank_among(means, system, moved[system]) != _rank_among(means, system, means[system]) for system in means
-    )
-    return Stability(
-        metric,
-        change.name,
-        change.group,
-        len(shifts),
-        missing,
-        fmean(shifts),
-        max(shifts, key=abs),
-        pstdev(means.values()),
-        places,
-    )
+    places = sum(_rank_among(means, one, moved[one]) != _rank_among(means, one, means[one]) for one in means)
+    facts = (fmean(shifts), max(shifts, key=abs), pstdev(means.values()), places)
+    return Stability(metric, change.name, change.group, len(shifts), missing, *facts)
 
 
 def _rank_among(means: dict[str, float], system: str, value: float) -> int:

@@ -69,11 +69,8 @@ def write_tables(
     usable = (outcome for outcome in outcomes if outcome.row is not None)
     schema = _schema(columns)
     # Audio is compressed already, without repetitions.
-    small = [
-        "id",
-        "audio.path",
-        *(f"{name}.list.element" if kind == "texts" else name for name, kind in columns.items()),
-    ]
+    small = ["id", "audio.path"]
+    small += [f"{name}.list.element" if kind == "texts" else name for name, kind in columns.items()]
     options = {"compression": {_SOUND: "none", **dict.fromkeys(small, "zstd")}, "use_dictionary": small}
     written: list[Path] = []
     with on_disk(f"'{data}' cannot be written"):
@@ -254,11 +251,11 @@ def card_text(
     front |= _front_licence(recipe.licence) if recipe.licence else {}
     front |= {"language": [recipe.language]} if recipe.language else {}
     front["configs"] = [{"config_name": "default", "data_files": [{"split": SPLIT, "path": f"data/{SPLIT}-*"}]}]
+    spreads = [(name, *_spread(values)) for name, values in numbers.items()]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
         f"{funnel.usable:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was "
-        f"dropped."
-        + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
+        "dropped." + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
         f"Follows {recipe.paper}.\n" if recipe.paper else "",
@@ -267,14 +264,10 @@ def card_text(
         "## Sources\n",
         _sources_text(facts["sources"]),
         "## Numbers\n",
-        table_text(
-            ("column", "least", "25 %", "median", "75 %", "greatest"),
-            [(name, *_spread(values)) for name, values in numbers.items()],
-        ),
+        table_text(("column", "least", "25 %", "median", "75 %", "greatest"), spreads),
     ]
     if recipe.choices:
-        chosen = "".join(f"- {choice}\n" for choice in recipe.choices)
-        parts += ["## What was chosen\n", chosen]
+        parts += ["## What was chosen\n", "".join(f"- {choice}\n" for choice in recipe.choices)]
     tools = {name: value for name, value in facts.items() if name != "sources"}
     parts += [
         "## How it was made\n",

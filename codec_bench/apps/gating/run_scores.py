@@ -145,19 +145,12 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
     for row in run.scores(name):
         if row.metric in metrics:
             scores[row.metric][row.id] = _item_score(row)
-    return RunScores(
-        name,
-        metrics,
-        {id: hashed([sounds[id], sample.text, questions.get(id)]) for id, sample in samples.items()},
-        run.units(),
-        {id: sample.text for id, sample in samples.items()},
-        scores,
-        _identity(run),
-        len(held.unscored),
-        held.silent,
-        sum(bool(ways.intersection(CUT_OFF)) for ways in held.noted.values()),
-        (meta.get("config") or {}).get("seed"),
-    )
+    contents = {id: hashed([sounds[id], sample.text, questions.get(id)]) for id, sample in samples.items()}
+    texts = {id: sample.text for id, sample in samples.items()}
+    truncated = sum(bool(ways.intersection(CUT_OFF)) for ways in held.noted.values())
+    faults = (len(held.unscored), held.silent, truncated)
+    seed = (meta.get("config") or {}).get("seed")
+    return RunScores(name, metrics, contents, run.units(), texts, scores, _identity(run), *faults, seed)
 
 
 def _gated(run: Run, metric: str, facts: Mapping[str, Any]) -> GatedMetric:
@@ -172,12 +165,8 @@ def _item_score(row: Any) -> ItemScore:
     parts = None if row.numerator is None or row.denominator is None else (row.numerator, row.denominator)
     counts = row.detail.get("counts", parts)
     transcript = row.detail.get("transcript", row.detail.get("hypothesis"))
-    return ItemScore(
-        row.value,
-        row.status,
-        None if counts is None else tuple(map(float, counts)),
-        transcript if isinstance(transcript, str) else None,
-    )
+    numbers = None if counts is None else tuple(map(float, counts))
+    return ItemScore(row.value, row.status, numbers, transcript if isinstance(transcript, str) else None)
 
 
 def _identity(run: Run) -> dict[str, str]:
@@ -188,15 +177,8 @@ def _identity(run: Run) -> dict[str, str]:
     request = fingerprint.get("asked") or {}
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     decoding = request.get("decoding")
-    return {
-        name: value
-        for name, value in {
-            **parts,
-            "benchmark": benchmark,
-            "decoding": None if decoding is None else json.dumps(decoding, sort_keys=True, default=str),
-        }.items()
-        if value
-    }
+    stated = None if decoding is None else json.dumps(decoding, sort_keys=True, default=str)
+    return {name: value for name, value in {**parts, "benchmark": benchmark, "decoding": stated}.items() if value}
 
 
 def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
@@ -211,16 +193,14 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
         for number, run in enumerate(repeats) for metric, held in run.scores.items() for id, one in held.items()
     ]  # fmt: skip
     columns = list(zip(*rows))
+    facts = ("failed", "silent", "truncated", "seed")
     head = {
         "schema": SCHEMA,
         "version": package_version("codec-bench"),
         "system": first.system,
         "identity": dict(first.identity),
         "metrics": {name: asdict(facts) for name, facts in first.metrics.items()},
-        "repeats": [
-            {"failed": run.failed, "silent": run.silent, "truncated": run.truncated, "seed": run.seed}
-            for run in repeats
-        ],
+        "repeats": [{name: getattr(run, name) for name in facts} for run in repeats],
         "checksum": _checksum(columns),
     }
     table = pa.table([pa.array(c, field.type) for c, field in zip(columns, _schema())], schema=_schema())
@@ -293,16 +273,10 @@ def _head(metadata: Mapping[bytes, bytes] | None, file: Path) -> dict[str, Any]:
 def _schema() -> Any:
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            pa.field("repeat", pa.int32()),
-            *(pa.field(name, pa.string()) for name in ("id", "content", "unit", "text", "metric")),
-            pa.field("value", pa.float64()),
-            pa.field("status", pa.string()),
-            pa.field("parts", pa.list_(pa.float64())),
-            pa.field("transcript", pa.string()),
-        ]
-    )
+    names = ("id", "content", "unit", "text", "metric")
+    scores = [("value", pa.float64()), ("status", pa.string()), ("parts", pa.list_(pa.float64()))]
+    texts = [(name, pa.string()) for name in names]
+    return pa.schema([("repeat", pa.int32()), *texts, *scores, ("transcript", pa.string())])
 
 
 def _checksum(columns: Sequence[Sequence[Any]]) -> str:

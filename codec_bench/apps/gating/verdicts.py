@@ -238,28 +238,14 @@ def _metric_limits(
     limit = max(count_failed(run, one.metric) for run in baseline) if metric_spec.failed is None else metric_spec.failed
     value = max(count_failed(run, one.metric) for run in candidate)
     checks = [LimitCheck("failed", one.metric, limit, value, value <= limit)]
-    if metric_spec.max is not None:
-        checks.append(
-            LimitCheck(
-                "max", one.metric, metric_spec.max, one.value, one.value is not None and one.value <= metric_spec.max
-            )
-        )
-    if metric_spec.min is not None:
-        checks.append(
-            LimitCheck(
-                "min", one.metric, metric_spec.min, one.value, one.value is not None and one.value >= metric_spec.min
-            )
-        )
-    if metric_spec.items_above_50 is not None:
-        above = max(
-            sum(score.value is not None and score.value > HALF for score in run.scores[one.metric].values())
-            for run in candidate
-        )
-        checks.append(
-            LimitCheck(
-                "items_above_50", one.metric, metric_spec.items_above_50, above, above <= metric_spec.items_above_50
-            )
-        )
+    if (most := metric_spec.max) is not None:
+        checks.append(LimitCheck("max", one.metric, most, one.value, one.value is not None and one.value <= most))
+    if (least := metric_spec.min) is not None:
+        checks.append(LimitCheck("min", one.metric, least, one.value, one.value is not None and one.value >= least))
+    if (most := metric_spec.items_above_50) is not None:
+        values = [[score.value for score in run.scores[one.metric].values()] for run in candidate]
+        above = max(sum(value is not None and value > HALF for value in held) for held in values)
+        checks.append(LimitCheck("items_above_50", one.metric, most, above, above <= most))
     return checks
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from heapq import nsmallest
@@ -102,10 +102,8 @@ def judge_compare(
         >>> change.offset.value
         2.0
     """
-    running, settings = (
-        choose_running(running, running_fields),
-        {name: dict(of) for name, of in (options or {}).items()},
-    )
+    running = choose_running(running, running_fields)
+    settings = {name: dict(of) for name, of in (options or {}).items()}
     named = names(judges)
     if len(named) != 2:
         raise UserError(
@@ -163,12 +161,10 @@ def judge_compare(
 
 
 def _tested(successions: Sequence[Succession], index: int) -> str:
-    texts = {
-        judge_words(
-            (one.old, one.new)[index], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[index]
-        )
-        for one in successions
-    }
+    texts = set()
+    for one in successions:
+        has_audio = bool(load_rubric(part_name(one.rubric)).hears)
+        texts.add(judge_words((one.old, one.new)[index], one.rubric, has_audio, one.served[index]))
     return "; ".join(sorted(texts))
 
 
@@ -223,11 +219,9 @@ def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
         if has_benchmark(benchmark):
             continue
         places = (Path(), *folder.resolve().parents[:_ABOVE])
-        there = next(
-            (parent / benchmark for parent in places if (parent / benchmark / "benchmark.yaml").is_file()), None
-        )
-        if there is not None:
-            definitions[benchmark] = str(there.resolve())
+        known = [parent / benchmark for parent in places if (parent / benchmark / "benchmark.yaml").is_file()]
+        if known:
+            definitions[benchmark] = str(known[0].resolve())
     return definitions
 
 
@@ -316,21 +310,18 @@ def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float,
     """Average with an interval over units; all systems' answers to a question are one."""
     if not values:
         return Figure(None, note="no answer was marked by both")
-    estimate = interval(
-        values, bounds=bounds, clusters=[f"{benchmark}/{unit}" for benchmark, _, _, unit, _, _ in marks]
-    )
+    estimate = interval(values, bounds=bounds, clusters=[f"{mark[0]}/{mark[3]}" for mark in marks])
     return Figure(float(np.mean(values)), estimate.low, estimate.high, len(values), estimate.units, estimate.note)
 
 
 def _ranks(marks: Sequence[Mark]) -> Figure:
-    means = [np.array(list(_means(marks, column))) for column in (4, 5)]
+    systems = sorted({mark[1] for mark in marks})
+    means = [
+        np.array([np.mean([mark[column] for mark in marks if mark[1] == system]) for system in systems])
+        for column in (4, 5)
+    ]
     correlation = spearman(*means)
     return Figure(correlation.value, correlation.low, correlation.high, len(means[0]), len(means[0]), correlation.note)
-
-
-def _means(marks: Sequence[Mark], column: int) -> Iterator[float]:
-    for system in sorted({mark[1] for mark in marks}):
-        yield float(np.mean([mark[column] for mark in marks if mark[1] == system]))
 
 
 __all__ = ["Succession", "judge_compare"]

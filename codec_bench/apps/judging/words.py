@@ -26,13 +26,8 @@ _PREFERS = {
 
 def findings(test_part: PartTest) -> list[str]:
     """Describe a judge by one part of its test, most important first, without subject."""
-    return [
-        _trust(test_part.j),
-        *_biases(test_part),
-        *_restless(test_part.changed),
-        *_partly(test_part),
-        *_unusable_replies(test_part),
-    ]
+    about = [*_biases(test_part), *_restless(test_part.changed), *_partly(test_part), *_unusable_replies(test_part)]
+    return [_trust(test_part.j), *about]
 
 
 def _trust(j: Figure) -> str:
@@ -80,16 +75,10 @@ def _is_distinguished(figure: Figure) -> bool:
 
 
 def _unusable_replies(test_part: PartTest) -> list[str]:
-    counts = (
-        (test_part.refused, "declines"),
-        (test_part.unread, "replies with no clear verdict to"),
-        (test_part.failed, "fails on"),
-    )
-    return [
-        f"{label} {count:,} of {test_part.asked:,} questions"
-        for count, label in counts
-        if count > MOST_UNUSABLE * test_part.asked
-    ]
+    refused, unread, failed = test_part.refused, test_part.unread, test_part.failed
+    counts = ((refused, "declines"), (unread, "replies with no clear verdict to"), (failed, "fails on"))
+    known = [(count, label) for count, label in counts if count > MOST_UNUSABLE * test_part.asked]
+    return [f"{label} {count:,} of {test_part.asked:,} questions" for count, label in known]
 
 
 def part_name(name: str) -> str:
@@ -132,17 +121,8 @@ SUCCESSION = ("rubric", "answers", "new less old", "equal", "ranks of systems", 
 
 def succession_rows(successions: Sequence[Succession]) -> list[tuple[str, ...]]:
     """Build a row for each rubric, with the columns `SUCCESSION`."""
-    return [
-        (
-            part_name(one.rubric),
-            f"{one.offset.n:,}",
-            one.offset.words,
-            one.equal.words,
-            one.ranks.words,
-            f"{one.lost:,}",
-        )
-        for one in successions
-    ]
+    figures = lambda one: (one.offset.words, one.equal.words, one.ranks.words)  # noqa: E731
+    return [(part_name(one.rubric), f"{one.offset.n:,}", *figures(one), f"{one.lost:,}") for one in successions]
 
 
 def moved_rows(successions: Sequence[Succession]) -> list[tuple[str, str, str]]:

@@ -279,11 +279,8 @@ def _average(row: Row) -> str:
 
 
 def _failures(row: Row) -> list[str]:
-    words = {
-        "left_out": "with failures left out",
-        "as_wrong": "with failures as wrong",
-        "official": "with failures as the benchmark's toolkit counts them",
-    }
+    words = {"left_out": "with failures left out", "as_wrong": "with failures as wrong"}
+    words["official"] = "with failures as the benchmark's toolkit counts them"
     return [
         f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
         for column, values in row.policies.items()

@@ -91,8 +91,8 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     if trust is not None and any(interval is not None for interval in trust.rank_intervals):
         notes.append(
             "In brackets behind a rank stand the ranks that hold the middle 95 % of draws of other items. Own rows "
-            "that share a "
-            "letter (group) cannot be told from one another; published rows have no items, and so no letters."
+            "that share a letter (group) cannot be told from one another; published rows have no items, and so no "
+            "letters."
         )
     for row in board.rows:
         doubts = (
@@ -122,21 +122,12 @@ def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
         for second in range(first + 1, len(alike)):
             if second in alike[first] or first in alike[second]:
                 continue
-            split = [subgroup for group in groups for subgroup in _without(group, first, second)]
-            groups = [
-                g
-                for n, g in enumerate(split)
-                if not any(g < other or (g == other and n > m) for m, other in enumerate(split))
-            ]
+            both = {first, second}
+            split = [half for g in groups for half in ([g - {first}, g - {second}] if both <= g else [g])]
+            unique = list(dict.fromkeys(split))
+            groups = [group for group in unique if not any(group < other for other in unique)]
     groups.sort(key=sorted)
     return ["".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in rows]
-
-
-def _without(group: frozenset[int], first: int, second: int) -> list[frozenset[int]]:
-    """Split a group with two distinguishable rows into two groups without one each."""
-    if first in group and second in group:
-        return [group - {first}, group - {second}]
-    return [group]
 
 
 def _letter(number: int) -> str:

@@ -54,12 +54,8 @@ class Points:
         """Return each column's weight in a row's average, `(columns,)`; 0 without a cell."""
         present = np.isfinite(self.values[row])
         counts = Counter(mark for mark, there in zip(self.marks, present, strict=True) if there)
-        return np.asarray(
-            [
-                1 / (len(counts) * counts[mark]) if there else 0.0
-                for mark, there in zip(self.marks, present, strict=True)
-            ]
-        )
+        shares = [1 / (len(counts) * counts[mark]) if mark in counts else 0.0 for mark in self.marks]
+        return np.where(present, shares, 0.0)
 
     def named(self, columns: Sequence[int]) -> list[str]:
         """Return the names of columns by number."""
@@ -239,21 +235,16 @@ def rank_draws(
     """
     rows = len(averages)
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
-    small_samples = {
-        row: sample_part.units for sample_part in parts for row in sample_part.rows if sample_part.units < FEWEST_UNITS
-    }
-    moving = {row for sample_part in parts for row in sample_part.rows} - set(small_samples)
+    small_samples = {row: one.units for one in parts if one.units < FEWEST_UNITS for row in one.rows}
+    moving = {row for one in parts for row in one.rows} - set(small_samples)
     placed, above = _placed(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
     ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
-    notes = [
-        None
-        if row in moving
-        else too_few(small_samples[row], FEWEST_UNITS, "a rank interval")
-        if row in small_samples
-        else "there are no items of this row, so the interval of its rank is unknown"
-        for row in range(rows)
-    ]
+    notes: list[str | None] = ["there are no items of this row, so the interval of its rank is unknown"] * rows
+    for row in moving:
+        notes[row] = None
+    for row, units in small_samples.items():
+        notes[row] = too_few(units, FEWEST_UNITS, "a rank interval")
     unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn, level)
     return RankDraws(
         tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)), shares, above,
@@ -381,9 +372,8 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
 
 def together(rows: Mapping[int, Changes]) -> UnitEffects:
     """Combine rows' changes in one table; units that a row lacks change nothing."""
-    units = {
-        unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
-    }
+    names = dict.fromkeys(unit for changes in rows.values() for unit in changes)
+    units = {unit: line for line, unit in enumerate(names)}
     added = np.zeros((len(units), len(rows)))
     for column, changes in enumerate(rows.values()):
         added[[units[unit] for unit in changes], column] = list(changes.values())

@@ -99,6 +99,8 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
         raise NotApplicable(DEAF)
     best = next((repair for repair in REPAIRS if repairs[repair] is None), None)
     tried = [repair for repair in dict.fromkeys((best, UNREPAIRED)) if repair is not None and repairs[repair] is None]
+    conditions = [("random", rate) for rate in settings.loss_rates]
+    conditions += [("bursts", rate) for rate in settings.loss_burst_rates]
     return {
         "clips": len(link.clips),
         "frames": link.frames,
@@ -107,16 +109,9 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
         "repair": best,
         "metrics": scorer.facts,
         "undisturbed": scorer(link.clips, link.undisturbed),
-        "points": [_point(link, scorer, tried, channel, rate, settings) for channel, rate in _conditions(settings)],
+        "points": [_point(link, scorer, tried, channel, rate, settings) for channel, rate in conditions],
         "recovery": _recovery(link, best, settings) if best else {"reason": repairs[UNREPAIRED]},
     }
-
-
-def _conditions(settings: Settings) -> list[tuple[str, float]]:
-    return [
-        *(("random", rate) for rate in settings.loss_rates),
-        *(("bursts", rate) for rate in settings.loss_burst_rates),
-    ]
 
 
 def _point(
@@ -182,9 +177,8 @@ def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
         power = [float(np.square(wave.samples[:, a:b]).sum()) for a, b in pairwise(edges)]
         loud = np.flatnonzero(np.asarray(power) >= np.median(power))
         loud_places += [(clip, int(frame)) for frame in loud if 0 < frame < _LOUD_SHARE * frames]
-    return [
-        loud_places[round(k * (len(loud_places) - 1) / max(1, count - 1))] for k in range(min(count, len(loud_places)))
-    ]
+    step = (len(loud_places) - 1) / max(1, count - 1)
+    return [loud_places[round(k * step)] for k in range(min(count, len(loud_places)))]
 
 
 def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
@@ -213,9 +207,8 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
     waves = [wave for wave in outputs if wave is not None]
     if len(waves) == len(outputs) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
         raise NotApplicable(DEAF)
-    apart = [
-        windows_apart(undisturbed.samples, wave.samples, wave.sample_rate_hz, settings.recovery_db) for wave in waves
-    ]
+    plain, least = undisturbed.samples, settings.recovery_db
+    apart = [windows_apart(plain, wave.samples, wave.sample_rate_hz, least) for wave in waves]
     spans = [1000 * WINDOW_S * (windows[-1] - windows[0] + 1) if windows.size else 0.0 for windows in apart]
     ratios = [ratio for wave in waves if (ratio := snr_db([undisturbed], [wave])) is not None]
     return {
@@ -230,9 +223,8 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
 
 def turned(sent: Codes, rng: np.random.Generator) -> Codes:
     """Flip a random bit, redrawn if the code would not exist; raises NotApplicable."""
-    sizes = [8 * len(packet) for packet in sent.packets] or [
-        _bits(stream) * stream.values.size for stream in sent.streams
-    ]
+    sizes = [8 * len(packet) for packet in sent.packets]
+    sizes = sizes or [_bits(stream) * stream.values.size for stream in sent.streams]
     if not sum(sizes):
         raise NotApplicable(Diagnostic("no_bits"))
     while True:
@@ -242,9 +234,8 @@ def turned(sent: Codes, rng: np.random.Generator) -> Codes:
         if sent.packets:
             packet = bytearray(sent.packets[packet_number])
             packet[bit // 8] ^= 1 << bit % 8
-            return replace(
-                sent, packets=(*sent.packets[:packet_number], bytes(packet), *sent.packets[packet_number + 1 :])
-            )
+            before, after = sent.packets[:packet_number], sent.packets[packet_number + 1 :]
+            return replace(sent, packets=(*before, bytes(packet), *after))
         stream = sent.streams[packet_number]
         values = np.array(stream.values)
         values.flat[bit // _bits(stream)] ^= 1 << bit % _bits(stream)

@@ -88,9 +88,8 @@ def _peak_resident() -> int:
 
 def threads() -> dict[str, Any]:
     """Return the threads of loaded libraries, and the cores of this process."""
-    out: dict[str, Any] = {
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    }
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    out: dict[str, Any] = {"cores": cores}
     if "torch" in sys.modules:
         import torch
 
@@ -211,15 +210,11 @@ def _modules(codec: Any) -> list[Any]:
         seen.add(id(value))
         if isinstance(value, nn.Module):
             by_id[id(value)] = value
-        elif isinstance(value, dict):
-            for member in value.values():
-                look(member, depth + 1)
-        elif isinstance(value, list | tuple):
-            for member in value:
-                look(member, depth + 1)
-        elif hasattr(value, "__dict__") and not isinstance(value, type):
-            for member in vars(value).values():
-                look(member, depth + 1)
+            return
+        has_fields = hasattr(value, "__dict__") and not isinstance(value, type)
+        fields = value if isinstance(value, dict) else vars(value) if has_fields else {}
+        for member in value if isinstance(value, list | tuple) else fields.values():
+            look(member, depth + 1)
 
     look(codec, 0)
     inside = {id(member) for module in by_id.values() for member in module.modules() if member is not module}
@@ -228,16 +223,10 @@ def _modules(codec: Any) -> list[Any]:
 
 def _state(modules: list[Any]) -> dict[str, int]:
     parameters = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
-    buffers = {
-        b.untyped_storage().data_ptr(): b.numel()
-        for m in modules
-        for b in m.buffers()
-        if b.is_floating_point() and b.numel() > 1
-    }
-    return {
-        "parameters": sum(parameters.values()),
-        "buffers": sum(n for key, n in buffers.items() if key not in parameters),
-    }
+    tensors = [b for m in modules for b in m.buffers() if b.is_floating_point() and b.numel() > 1]
+    buffers = {b.untyped_storage().data_ptr(): b.numel() for b in tensors}
+    others = sum(n for key, n in buffers.items() if key not in parameters)
+    return {"parameters": sum(parameters.values()), "buffers": others}
 
 
 def len_of(used: set[int], modules: list[Any]) -> int:

@@ -44,10 +44,11 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
     quiet = [scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
     scorer = SectionScorer(settings.robust_metrics)
     plain = recode(codec, quiet)
+    no_tokens = "latents" if isinstance(codes[0], Latents) else "packets_not_compared"
     return {
         "clips": len(clips),
         "tokens": sum(np.asarray(s.values).size for c in codes for s in c.streams),
-        "tokens_reason": None if codes[0].streams else _no_tokens(codes[0]),
+        "tokens_reason": None if codes[0].streams else Diagnostic(no_tokens),
         "reencoding": _reencoding(codec, codes, waves, settings.reencodings),
         "metrics": scorer.facts,
         "unchanged": scorer(quiet, plain[1]),
@@ -83,15 +84,10 @@ def _changed(
         inputs = [change.make(clip, index) for index, clip in enumerate(clips)]
         codes, waves = recode(codec, inputs)
     except Exception as error:  # one change that cannot be made, or coded, must not take the others along
-        nothing = {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
-        return {
-            **facts,
-            "reason": fault_of(error),
-            "agreement": None,
-            "latent_snr_db": None,
-            "wave_snr_db": None,
-            "quality": nothing,
-        }
+        reason = fault_of(error)
+        missing = dict.fromkeys(("agreement", "latent_snr_db", "wave_snr_db"))
+        quality = {name: {"value": None, "n": 0, "reason": reason} for name in scorer.metrics}
+        return {**facts, "reason": reason, **missing, "quality": quality}
     undone = None
     if change.undo is not None:
         pairs = [change.undo(wave, other) for wave, other in zip(plain[1], waves)]
@@ -136,12 +132,6 @@ def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | No
     return _ratio_db(float(np.square(one - one.mean(axis=1, keepdims=True)).sum()), float(np.square(one - other).sum()))
 
 
-def _no_tokens(codes: Sent) -> Diagnostic:
-    if isinstance(codes, Latents):
-        return Diagnostic("latents")
-    return Diagnostic("packets_not_compared")
-
-
 def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
     """Return the signal-to-noise ratio in dB, up to 200; None without a signal."""
     signal = sum(float(np.square(r.samples, dtype=np.float64).sum()) for r in references)
@@ -178,22 +168,16 @@ def changes(settings: Settings, frame_rate_hz: float | None) -> list[Perturbatio
     """List all changes; without a frame rate there is no shift by half a frame."""
     shift = settings.shift_samples
     perturbations = [_gain(gain_db) for gain_db in settings.gains_db]
-    perturbations.append(
-        Perturbation(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift))
-    )
+    by_samples = _shift(lambda rate_hz: shift)
+    perturbations.append(Perturbation(f"{shift} sample{'s' if shift != 1 else ''} later", *by_samples))
     if frame_rate_hz:
-        perturbations.append(
-            Perturbation("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2))))
-        )
-    noisy = [
-        Perturbation(
-            f"with noise at {snr_db:g} dB", partial(with_noise, snr_db=snr_db, seed=settings.seed), noise_db=snr_db
-        )
-        for snr_db in settings.noises_db
-    ]
+        by_half = _shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2)))
+        perturbations.append(Perturbation("half a frame later", *by_half))
+    for snr_db in settings.noises_db:
+        noise = partial(with_noise, snr_db=snr_db, seed=settings.seed)
+        perturbations.append(Perturbation(f"with noise at {snr_db:g} dB", noise, noise_db=snr_db))
     return [
         *perturbations,
-        *noisy,
         Perturbation("with reverberation", partial(with_reverberation, seed=settings.seed)),
         Perturbation("after MP3", _after_mp3),
         Perturbation("after another rate", _after_another_rate),
@@ -238,9 +222,8 @@ def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
     """Add reverberation to a clip, at its length and power."""
     from scipy.signal import fftconvolve
 
-    wet = fftconvolve(clip.samples.astype(np.float64), room(clip.sample_rate_hz, seed)[None], axes=1)[
-        :, : clip.num_samples
-    ]
+    response = room(clip.sample_rate_hz, seed)[None]
+    wet = fftconvolve(clip.samples.astype(np.float64), response, axes=1)[:, : clip.num_samples]
     power = np.square(clip.samples, dtype=np.float64).mean() / max(1e-20, np.square(wet).mean())
     return Audio(wet * np.sqrt(power), clip.sample_rate_hz)
 

@@ -28,6 +28,8 @@ from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE, Estimate
 from codec_bench.stats.verdict import SUSPECT, barred, verdict
 
+_SHOWN = ("key", "title", "benchmark", "samples", "limit", "asked", "generated")
+"""Facts of a leaderboard in the index."""
 Entry = Mapping[str, Any]
 Row = dict[str, Any]
 
@@ -264,15 +266,12 @@ def index_of(
         "title": title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "runs": [
-            [entry["key"], entry["name"], index[entry["board"]["key"]], entry["date"], entry["state"]]
-            for entry in reversed(entries)
+            [one["key"], one["name"], index[one["board"]["key"]], one["date"], one["state"]]
+            for one in reversed(entries)
         ],
         "boards": [
             {
-                **{
-                    name: board[name]
-                    for name in ("key", "title", "benchmark", "samples", "limit", "asked", "generated")
-                },
+                **{name: board[name] for name in _SHOWN},
                 "metrics": len({column["name"] for column in board["columns"]}),
                 "systems": len({row["system"] for row in board["rows"]}),
                 "runs": len({row["run"] for row in board["rows"]}),
