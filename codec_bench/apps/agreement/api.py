@@ -137,16 +137,10 @@ def agreement(
     compared: tuple[Compared, ...] = tuple(compare_raters(panel, a, b, ties=ties) for a, b in pairs)
     apart = farthest(panel, _headed(panel, pairs), most_apart)
     rated = ~np.all([np.isnan(rater.values) for rater in panel.raters], axis=0)
-    return Agreement(
-        panel.kind,
-        int(rated.sum()),
-        tuple(panel.raters),
-        compared,
-        apart,
-        tuple(asdict(p) for p in problems.all()),
-        tuple(notes),
-        _standard(panel, material, scale),
-    )
+    rows = tuple(asdict(problem) for problem in problems.all())
+    standard = _standard(panel, material, scale)
+    raters = tuple(panel.raters)
+    return Agreement(panel.kind, int(rated.sum()), raters, compared, apart, rows, tuple(notes), standard)
 
 
 def _standard(panel: Panel, material: RatedRuns, scale: Scale | None) -> Standard | None:
@@ -205,10 +199,8 @@ def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> t
         raters += _preferences(material, items, equal_within)
     else:
         raters += material.raters(items)
-    ratings_by_rater = (
-        {"subset": {name: sorted(at[item] for item in held) for name, held in sorted(groups.items())}} if groups else {}
-    )
-    panel = material.panel(people.kind, items, raters, ratings_by_rater)
+    subsets = {name: sorted(at[item] for item in held) for name, held in sorted(groups.items())}
+    panel = material.panel(people.kind, items, raters, {"subset": subsets} if groups else {})
     panel.labels = list(labels)
     return panel, problems
 
@@ -216,11 +208,8 @@ def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> t
 def _item_of(row: RatingRow, material: RatedRuns, problems: Problems, kind: Kind) -> RatedItem | None:
     """Find the item of a row; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
-    known = [
-        name
-        for name in ([row.benchmark] if row.benchmark else material.units)
-        if row.id in material.units.get(name, {})
-    ]
+    benchmarks = [row.benchmark] if row.benchmark else material.units
+    known = [name for name in benchmarks if row.id in material.units.get(name, {})]
     if not known:
         problems.add(UNKNOWN_ID, where, rater=row.rater)
         return None
@@ -254,9 +243,8 @@ def _persons(
     for name in names:
         values = np.array([rated[item].get(name, np.nan) for item in items], np.float64)
         lacking = int(np.isnan(values).sum())
-        persons.append(
-            Rater(name, "person", values, dict.fromkeys(over, scale), {"not rated": lacking} if lacking else {})
-        )
+        missing = {"not rated": lacking} if lacking else {}
+        persons.append(Rater(name, "person", values, dict.fromkeys(over, scale), missing))
     return persons
 
 
@@ -268,9 +256,8 @@ def _preferences(material: RatedRuns, items: Sequence[RatedItem], equal_within: 
     for one, other in zip(firsts, seconds):
         values = material.signs[one.name] * preference(one.values, other.values, equal_within=equal_within)
         lacking = int(np.isnan(values).sum())
-        preferences.append(
-            Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {})
-        )
+        missing = {"no score of one of the two": lacking} if lacking else {}
+        preferences.append(Rater(one.name, one.role, values, {}, missing))
     return preferences
 
 
@@ -371,8 +358,6 @@ class Options:
             answers = [self.read[reader].get(item) for item in items]
             values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in answers]
             unread = sum(label is None for label in answers)
-            missing = {UNREAD: unread} if unread else {}
-            all_raters.append(
-                Rater(reader, "run" if reader == READ else "judge", np.array(values, np.float64), {}, missing)
-            )
+            missing, role = {UNREAD: unread} if unread else {}, "run" if reader == READ else "judge"
+            all_raters.append(Rater(reader, role, np.array(values, np.float64), {}, missing))
         return all_raters

@@ -41,11 +41,8 @@ UNKNOWN_ID = "unknown id"
 UNKNOWN_SYSTEM = "unknown system"
 UNCLEAR = "id of several runs"
 _KIND_OF: Mapping[str, Kind] = {
-    "rating": "rating",
-    **dict.fromkeys(("mushra", "bs1116", "dcr", "ccr", "p835", "p804"), "rating"),
-    "preference": "preference",
-    "options": "option",
-    "option": "option",
+    **dict.fromkeys(("rating", "mushra", "bs1116", "dcr", "ccr", "p835", "p804"), "rating"),
+    **{"preference": "preference", "options": "option", "option": "option"},
 }
 _ENDS = {
     "mushra": (0.0, 100.0), "bs1116": (-4.0, 4.0), "ccr": (-3.0, 3.0),
@@ -176,10 +173,8 @@ def read_ratings(
         scale = _ENDS.get(declared or "", otherwise)
     rating_kind: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
     spelt: dict[str, str] = {}
-    valued = [
-        replace(row, rater=spelt.setdefault(row.rater.casefold(), row.rater), value=value)
-        for row, value in _valued(rows, rating_kind, scale, problems)
-    ]
+    rater_of = lambda row: spelt.setdefault(row.rater.casefold(), row.rater)  # noqa: E731
+    valued = [replace(row, rater=rater_of(row), value=v) for row, v in _valued(rows, rating_kind, scale, problems)]
     return Ratings(tuple(_once(valued, problems)), rating_kind, problems, tuple(spelt.values()), scale)
 
 
@@ -312,14 +307,12 @@ def _once(rows: Sequence[RatingRow], problems: Problems) -> Iterator[RatingRow]:
         if not more:
             yield first
             continue
-        lines = ", ".join(str(row.line) for row in several)
-        same = {_meant(row, first) for row in several}
-        kind = ALIKE if len(same) == 1 else TWICE
-        problems.add(
-            kind, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if kind == ALIKE else len(several)
-        )
-        if kind == ALIKE:
+        lines = f"{first.id}: lines {', '.join(str(row.line) for row in several)}"
+        if len({_meant(row, first) for row in several}) == 1:
+            problems.add(ALIKE, lines, rater=first.rater, count=len(more))
             yield first
+        else:
+            problems.add(TWICE, lines, rater=first.rater, count=len(several))
 
 
 def _meant(row: RatingRow, first: RatingRow) -> str | float:

@@ -353,17 +353,11 @@ class _Driver:
                 actor.pending, actor.updated_at = actor.handle.progress.remote(), now
 
     def _report(self) -> None:
-        running = [
-            actor.progress for actor in self._actors if actor.shard is not None and actor.shard.of == self._folders.of
-        ]
+        busy = [actor for actor in self._actors if actor.shard is not None]
+        running = [actor.progress for actor in busy if actor.shard and actor.shard.of == self._folders.of]
         done, failed = (sum(getattr(progress, name) for progress in running) for name in ("done", "failed"))
         done = min(self.count.done + done, self.count.total)
         self._most = max(self._most, done)
-        busy = sum(actor.shard is not None for actor in self._actors)
-        self._running.progress(
-            f"running on {busy} actor{'' if busy == 1 else 's'}",
-            done,
-            self.count.total,
-            self.count.failed + failed,
-            self.count.audio_s + sum(progress.audio_s for progress in running),
-        )
+        audio_s = self.count.audio_s + sum(progress.audio_s for progress in running)
+        words = f"running on {len(busy)} actor{'' if len(busy) == 1 else 's'}"
+        self._running.progress(words, done, self.count.total, self.count.failed + failed, audio_s)

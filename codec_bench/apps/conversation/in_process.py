@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,9 +80,8 @@ class _Streamed(_ProcessLine):
         self._there.set()
         if len(self._waiting) * FRAME_S > STALLED_S and not self._work.done():
             self._work.cancel()
-            self._out.put_nowait(
-                TooSlow(f"slower than real time: {len(self._waiting)} frames of sound waited for the model")
-            )
+            why = f"slower than real time: {len(self._waiting)} frames of sound waited for the model"
+            self._out.put_nowait(TooSlow(why))
 
     async def close(self) -> None:
         self._work.cancel()
@@ -176,19 +176,10 @@ class _Turns(_ProcessLine):
         content = (response.text,) if response.text else (Clip(sound),)
         self._history = (*self._history, turn, Message("assistant", content))
         signal = _int16(to_signal(sound, self.cascade.output_rate_hz))
-        self._playing_until_s = (
-            max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.output_rate_hz
-        )
-        self._out.put_nowait(
-            ServiceEvent(
-                sound=signal,
-                text=response.text or "",
-                answer=f"answer-{self._number}",
-                ended="whole",
-                model=response.served.get("model"),
-                usage=response.usage,
-            )
-        )
+        seconds = len(signal) / 2 / self.cascade.output_rate_hz
+        self._playing_until_s = max(self._playing_until_s, self.loop.time()) + seconds
+        event = ServiceEvent(sound=signal, text=response.text or "", answer=f"answer-{self._number}", ended="whole")
+        self._out.put_nowait(replace(event, model=response.served.get("model"), usage=response.usage))
 
 
 class InProcess(Partner):

@@ -229,8 +229,8 @@ async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s
 
 def _close(held: Session, playback: Playback, user: User) -> None:
     """Complete a finished session, and refuse one that was too slow."""
-    held.user, held.clean = user.tracks()
-    held.user, held.clean = (track[: _length(held)] for track in (held.user, held.clean))
+    length = len(held.sent_s) * round(held.frame_s * held.rate_hz)
+    held.user, held.clean = (track[:length] for track in user.tracks())
     held.packets, held.stops = playback.packets, playback.stops
     held.heard = playback.track(round(held.duration_s * held.heard_hz))
     held.lost = np.concatenate([held.lost, *playback.discarded])
@@ -238,10 +238,6 @@ def _close(held: Session, playback: Playback, user: User) -> None:
         held.status, held.reason = "failed", "the service answered in words and sent no sound"
     if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):
         held.status, held.reason = "refused", reason
-
-
-def _length(held: Session) -> int:
-    return len(held.sent_s) * round(held.frame_s * held.rate_hz)
 
 
 def too_slow(late_s: np.ndarray, frame_s: float) -> str:

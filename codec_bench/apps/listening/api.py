@@ -125,20 +125,20 @@ def export_listening(
     if not run_list:
         raise UserError("the listening test needs a run")
     opened = [run if isinstance(run, Run) else open_run(run) for run in run_list]
-    low = tuple(names(anchors))
-    for name in low:
-        if name not in CUTOFFS_HZ:
-            raise UnknownName("anchor", name, CUTOFFS_HZ)
+    low, check_names = tuple(names(anchors)), tuple(names(checks))
+    for subject, selected, known in (("anchor", low, CUTOFFS_HZ), ("check of raters", check_names, CHECKS)):
+        for name in selected:
+            if name not in known:
+                raise UnknownName(subject, name, known)
     requested = names(systems) if systems is not None else []
     if listening_kind.hidden and not requested:
         requested = [name for run in opened for name in run.systems if name != UNPROCESSED]
-    paragraphs = listening_kind.instructions if instructions is None else _paragraphs(instructions)
+    paragraphs = listening_kind.instructions
+    if instructions is not None:
+        blocks = instructions.replace("\r", "").split("\n\n")
+        paragraphs = tuple(" ".join(block.split()) for block in blocks if block.strip())
     ends = scale_of(kind, scale)
     has_reference = listening_kind.open == "must" or reference is True
-    check_names = tuple(names(checks))
-    for name in check_names:
-        if name not in CHECKS:
-            raise UnknownName("check of raters", name, CHECKS)
     is_scaled = listening_kind.answer == "number" and not listening_kind.labels
     if (gold is not None or traps) and not is_scaled:
         raise UserError(
@@ -161,14 +161,9 @@ def export_listening(
         opened, requested, needs_answers=listening_kind.needs_answers, without_systems=kind == "review",
         by=names(by or ()), folders=audio
     )  # fmt: skip
-    folder = (
-        Path(out) if out is not None else opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
-    )
-    return write_sheet(material, plan, folder) if form == "page" else write_webmushra(material, plan, folder)
-
-
-def _paragraphs(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(paragraph.split()) for paragraph in text.replace("\r", "").split("\n\n") if paragraph.strip())
+    default = opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
+    write = write_sheet if form == "page" else write_webmushra
+    return write(material, plan, default if out is None else Path(out))
 
 
 def _check(plan: ListeningPlan) -> None:

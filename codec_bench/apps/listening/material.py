@@ -125,11 +125,8 @@ def collect(
 
 def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Run, str]]:
     every = Counter(name for run in runs for name in run.systems)
-    known = {
-        (f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name): (run, name)
-        for run in runs
-        for name in run.systems
-    }
+    label = lambda run, name: f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name  # noqa: E731
+    known = {label(run, name): (run, name) for run in runs for name in run.systems}
     if len(known) < sum(every.values()):
         raise UserError(
             "two of the runs have folders of one name and systems of one name", hint="give the folders different names"
@@ -170,7 +167,9 @@ def _samples(
             raise UnknownName("chosen system with a folder of audio", name, chosen)
     rows = [{sample.id: sample for sample in run.samples()} for run in runs]
     audio_files = {
-        label: _in_folder(folders[label], rows[0]) if label in folders else _saved_audio(run, name)
+        label: _in_folder(folders[label], rows[0])
+        if label in folders
+        else {one.id: one.audio for one in run.items(name) if one.audio is not None and one.audio.is_file()}
         for label, (run, name) in chosen.items()
     }
     units = runs[0].units()
@@ -189,11 +188,6 @@ def _samples(
 def _is_same(a: SampleRow, b: SampleRow) -> bool:
     known = a.duration_s is not None and b.duration_s is not None
     return a.text == b.text and (not known or abs((a.duration_s or 0) - (b.duration_s or 0)) < _APART_S)
-
-
-def _saved_audio(run: Run, system: str) -> dict[str, Path]:
-    """Return a system's saved audio, by sample id."""
-    return {item.id: item.audio for item in run.items(system) if item.audio is not None and item.audio.is_file()}
 
 
 def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) -> dict[str, Path]:
@@ -255,11 +249,8 @@ def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, st
 def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
     """Return the numbers of expected choices, by their texts or letters."""
     forms = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
-    return tuple(
-        number
-        for number, (letter, text) in enumerate(choices.items())
-        if text.strip().casefold() in forms or letter.casefold() in forms
-    )
+    folded = [{text.strip().casefold(), letter.casefold()} for letter, text in choices.items()]
+    return tuple(number for number, names in enumerate(folded) if names & forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,10 +320,5 @@ def arrange(
     places = list(range(len(counted))) + [~index for index in again]
     rng.shuffle(places)
     at = {index: len(practice) + n for n, index in enumerate(places) if index >= 0}
-    shown = [
-        counted[index]
-        if index >= 0
-        else DrawnTrial(counted[~index].item, counted[~index].systems, repeat_of=at[~index])
-        for index in places
-    ]
-    return practice + shown
+    repeated = lambda n: DrawnTrial(counted[n].item, counted[n].systems, repeat_of=at[n])  # noqa: E731
+    return practice + [counted[index] if index >= 0 else repeated(~index) for index in places]

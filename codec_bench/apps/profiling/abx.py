@@ -144,16 +144,10 @@ def _cells(
             for b in others if one.size > 1 else ():
                 yield one.phone, groups[b].phone, one.speaker, *_error(apart(a, a), apart(a, b), itself=True)
             continue
-        speakers_of_phone = [
-            x for x, group in enumerate(groups) if group.phone == one.phone and group.speaker != one.speaker
-        ]
-        for b in others if speakers_of_phone else ():
-            chosen = (
-                speakers_of_phone
-                if len(speakers_of_phone) <= SPEAKERS
-                else sorted(rng.choice(speakers_of_phone, SPEAKERS, replace=False).tolist())
-            )
-            for x in chosen:
+        same = [x for x, group in enumerate(groups) if group.phone == one.phone and group.speaker != one.speaker]
+        for b in others if same else ():
+            many = len(same) > SPEAKERS
+            for x in sorted(rng.choice(same, SPEAKERS, replace=False).tolist()) if many else same:
                 yield one.phone, groups[b].phone, one.speaker, *_error(apart(x, a), apart(x, b), itself=False)
 
 
@@ -221,23 +215,19 @@ class AbxItems:
             raise NotApplicable(Diagnostic("no_frame_rate"))
         if not any(self._streams.values()):
             raise NotApplicable(Diagnostic("no_triphones", without_speaker=self._unknown))
-        return {
-            "size": SIZE,
-            "speakers_of_x": SPEAKERS,
-            "items_without_speaker": self._unknown,
-            "streams": [
-                {
-                    "name": name,
-                    "items": len(items),
-                    "all_codebooks": _errors(items, seed, alive),
-                    "first_codebook": _errors(
-                        [replace(item, frames=item.frames[:, :1]) for item in items], seed, alive
-                    ),
-                    "vectors": self._of_vectors(items, seed, alive, vectors),
-                }
-                for name, items in self._streams.items()
-            ],
-        }
+        first = lambda items: [replace(item, frames=item.frames[:, :1]) for item in items]  # noqa: E731
+        streams = [
+            {
+                "name": name,
+                "items": len(items),
+                "all_codebooks": _errors(items, seed, alive),
+                "first_codebook": _errors(first(items), seed, alive),
+                "vectors": self._of_vectors(items, seed, alive, vectors),
+            }
+            for name, items in self._streams.items()
+        ]
+        counts = {"size": SIZE, "speakers_of_x": SPEAKERS, "items_without_speaker": self._unknown}
+        return {**counts, "streams": streams}
 
     def _of_vectors(
         self, items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None
@@ -257,12 +247,8 @@ class AbxItems:
 
 def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
     looked_up = np.asarray(vectors(np.ascontiguousarray(frames.T)))
-    if (
-        looked_up.ndim != 2
-        or len(looked_up) != len(frames)
-        or looked_up.dtype.kind != "f"
-        or not np.isfinite(looked_up).all()
-    ):
+    is_table = looked_up.ndim == 2 and len(looked_up) == len(frames) and looked_up.dtype.kind == "f"
+    if not (is_table and np.isfinite(looked_up).all()):
         facts = {"dtype": str(looked_up.dtype), "shape": looked_up.shape, "frames": len(frames)}
         raise CodecFault(Diagnostic("vectors_shape", **facts))
     return looked_up
@@ -287,11 +273,9 @@ def _errors(
     items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
 ) -> dict[str, Any]:
     """Compute the errors within and across speakers, or a reason."""
-    return {
-        mode: _describe_error(abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive), mode)
-        for mode in SPEAKER_MODES
-    }
-
-
-def _describe_error(result: AbxError, mode: Speaker) -> dict[str, Any]:
-    return {**asdict(result), "reason": Diagnostic(f"no_pairs_{mode}") if result.error is None else None}
+    errors = {}
+    for mode in SPEAKER_MODES:
+        result = abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive)
+        reason = Diagnostic(f"no_pairs_{mode}") if result.error is None else None
+        errors[mode] = {**asdict(result), "reason": reason}
+    return errors

@@ -12,6 +12,7 @@ References: G. Alain and Y. Bengio, arXiv 1610.01644; P. Mousavi et al., "DASB",
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,9 +169,8 @@ def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) ->
 def _of_clips(clips: list[ProbeClip], classes: list[str], folds: np.ndarray, units: list[str]) -> _ProbeItems:
     rows = [np.full(clip.codes.size, n) for n, clip in enumerate(clips)]
     shares = [np.full(clip.codes.size, 1 / len(clip.codes)) for clip in clips]
-    codes = _sparse(
-        np.concatenate(shares), np.concatenate(rows), np.concatenate([c.codes.ravel() for c in clips]), len(clips)
-    )
+    columns = np.concatenate([clip.codes.ravel() for clip in clips])
+    codes = _sparse(np.concatenate(shares), np.concatenate(rows), columns, len(clips))
     mel = np.stack([np.concatenate([clip.mel.mean(axis=0), clip.mel.std(axis=0)]) for clip in clips])
     return _ProbeItems(codes, mel, np.unique(classes, return_inverse=True)[1], folds, units)
 
@@ -209,18 +209,12 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
 
 def _speaker(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
     labelled = [clip for clip in clips if clip.name in labels.speakers]
-    counts: dict[str, int] = {}
-    for clip in labelled:
-        counts[labels.speakers[clip.name]] = counts.get(labels.speakers[clip.name], 0) + 1
+    counts = Counter(labels.speakers[clip.name] for clip in labelled)
     labelled = [clip for clip in labelled if counts[labels.speakers[clip.name]] > 1]
     classes = [labels.speakers[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
         raise NotApplicable(Diagnostic("too_few_clips_of_speakers"))
-    seen: dict[str, int] = {}
-    folds = []
-    for name in classes:
-        folds.append(seen.get(name, 0) % FOLDS)
-        seen[name] = seen.get(name, 0) + 1
+    folds = [classes[:index].count(name) % FOLDS for index, name in enumerate(classes)]
     return _of_clips(labelled, classes, np.array(folds), [clip.name for clip in labelled])
 
 
@@ -299,9 +293,8 @@ def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
     for _ in range(DRAWS):
         alive()
         exchanged = task.codes[rng.permutation(len(task.classes))]
-        shares.append(
-            float(classifiers.predict_correct(exchanged, task.classes, task.folds, hidden=0, seed=seed).mean())
-        )
+        right = classifiers.predict_correct(exchanged, task.classes, task.folds, hidden=0, seed=seed)
+        shares.append(float(right.mean()))
     return float(np.mean(shares))
 
 
