@@ -1,4 +1,4 @@
-"""The applications: one folder each, with all of its code; the core imports none of them.
+"""The applications, each in a folder of its own; the core imports none of them.
 
 What every application has
     `api.py`      its verb, a function that `codec_bench` exports. `cluster` has none: it runs other verbs.

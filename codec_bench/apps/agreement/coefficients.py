@@ -1,4 +1,4 @@
-"""Agreement of two raters: correlations, kappas and shares, each with its interval.
+"""Agreement of two raters: correlations, kappas and shares, with intervals.
 
 Ties are handled as in SciPy. Kappa's weights use the values of ratings, so an unused value changes nothing.
 `within_one` is the share at most 1 apart; `difference` is rater minus reference. Standard errors sum each item's
@@ -90,7 +90,7 @@ def agreement_of(
     without: Mapping[str, str] | None = None,
     level: float = LEVEL,
 ) -> PairAgreement:
-    """Compute the agreement of two raters; `difference` alone is not better when higher.
+    """Compute the agreement of two raters; only `difference` is not better when higher.
 
     Args:
         reference, rater: one finite number per item, `(items,)`; labels as numbers.
@@ -230,7 +230,7 @@ def _kendall(cells: _Cells) -> Estimate:
 
 
 def _concordant(cells: _Cells) -> np.ndarray:
-    """Count for each cell the items above or below it by both raters, int64 `(cells,)`.
+    """Count the items above or below each cell by both raters, int64 `(cells,)`.
 
     Cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours in
     log2(cells) sorting steps.

@@ -1,4 +1,4 @@
-"""Redundant metrics: correlations of every two over the items and over the systems of runs.
+"""Redundant metrics: correlations of every two over items and systems of runs.
 
 Spearman's and Pearson's correlations, over systems from three on; metrics that are better when lower are negated. Items
 without a value of either metric are excluded from the pair, and counted. Intervals over items use influences of units

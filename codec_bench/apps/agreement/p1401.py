@@ -119,7 +119,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Two metrics on their common points. Every p is multiplied by `pairs`, and at most 1.
+    """Two metrics on their common points. Every p is multiplied by `pairs`, up to 1.
 
     Args:
         f_rmse, f_rmse_star: the greater mean square over the smaller; None where the smaller is 0.

@@ -1,4 +1,4 @@
-"""The agreement of raters and of metrics, and P.1401 figures, as tables, notes, plots and CSV."""
+"""Agreement of raters and metrics, and P.1401, as tables, notes, plots and CSV."""
 
 from __future__ import annotations
 

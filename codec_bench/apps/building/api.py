@@ -232,7 +232,7 @@ def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callab
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 new += _results(finished)
                 for future in finished:
-                    future.result()  # raises what stopped an item; the others are kept
+                    future.result()  # raises what stopped an item; the others stay
                 now = time.monotonic()
                 if len(new) >= _AT_ONCE or now - written > _EVERY_S:
                     record.write(new)

@@ -1,4 +1,4 @@
-"""Prompts for questions from descriptions, parsers of the replies, and segments of recordings.
+"""Prompts for questions, parsers of the replies, and segments of recordings.
 
 Texts from data are fenced by unpredictable marks, so a caption cannot pass for an instruction. A reply that cannot be
 parsed raises `Dropped` with a reason for the funnel; nothing is guessed.
@@ -132,7 +132,7 @@ class Segment:
         number: of the segment, from 1; 0 for a whole recording.
         start_s, end_s: its position; None is the end of the recording.
         text: the segment's transcript; empty for a whole recording.
-        problem: why no question can be asked about it; None if it can.
+        problem: why it has no question; None if it has.
     """
 
     sample: Sample

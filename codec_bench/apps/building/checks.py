@@ -80,7 +80,7 @@ def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int)
 
 
 def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
-    """Scale the parts of one voice by one gain to a common loudness, within the peak limit.
+    """Scale the parts of each voice by one gain to a common loudness and peak limit.
 
     Raises:
         Dropped: at the step `sound`; they are silent, or together too short to measure.

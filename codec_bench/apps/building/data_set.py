@@ -1,4 +1,4 @@
-"""The files of a data set: Parquet in the hub's layout, a card (`README.md`), a benchmark definition.
+"""The files of a data set: Parquet, a card (`README.md`), a benchmark definition.
 
 Equal items give equal bytes: no file depends on time, machine, or the order in which items were made.
 
@@ -51,15 +51,12 @@ _WRITE = (
 def write_tables(
     folder: Path, outcomes: Iterable[BuildItem], columns: Mapping[str, str], *, count: int, size_bytes: int
 ) -> list[Path]:
-    """Write the kept items as Parquet files, and remove those of an earlier build.
+    """Write the usable items as Parquet files, and remove those of an earlier build.
 
     Args:
         outcomes: all items in order, with their audio; dropped ones are skipped.
         columns: as `Maker.columns`.
-        count: kept items. size_bytes: of their audio.
-
-    Raises:
-        UserError: the folder cannot be written.
+        count: usable items. size_bytes: of their audio.
     """
     import pyarrow.parquet as pq
 
@@ -241,7 +238,7 @@ def check_benchmark(recipe: Recipe) -> None:
 def card_text(
     recipe: Recipe, facts: Mapping[str, Any], funnel: Funnel, numbers: Mapping[str, Sequence[float]], review: str = ""
 ) -> str:
-    """Format the card: method, funnel, sources with licences, and the spread of numbers.
+    """Format the card: method, funnel, sources with licences, spread of numbers.
 
     Args:
         facts: as `Maker.facts`, and the versions of the tools.

@@ -62,8 +62,8 @@ class BuildItem:
     Args:
         groups: for the funnel, such as `{"subject": "history", "voice": "kal"}`; a list for several at once.
         failures: of failed tries, in order.
-        row: the columns of a kept item, as JSON values; None if it was dropped.
-        sound: the FLAC file of a kept item.
+        row: the columns of a usable item, as JSON values; None if it was dropped.
+        sound: the FLAC file of a usable item.
         material: the last audio of a dropped item as FLAC, for listening; None without any.
     """
 
@@ -112,7 +112,7 @@ class Maker:
         raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """Return the closeness to the limit of a kept item, 0 to 1; or None."""
+        """Return the closeness to the limit of a usable item, 0 to 1; or None."""
         return None
 
     def close(self) -> None:
@@ -176,8 +176,8 @@ class Funnel:
     Args:
         items, usable, tries: requested items, those in the data set, and tries in all.
         dropped: dropped items by step and reason, under the last of the tries that came furthest.
-        failed: failed tries by step and reason, those of kept items included.
-        groups: requested items, kept items and tries by group name and value.
+        failed: failed tries by step and reason, those of usable items included.
+        groups: requested items, usable items and tries by group name and value.
         causes: failed tries by group value, step and reason.
     """
 
@@ -222,7 +222,7 @@ class Funnel:
     def rows(self) -> list[tuple[str, int, str, int]]:
         """List step, items that reached it, reason, and items dropped for it.
 
-        A step without drops has one row, without a reason. The last row counts the kept items.
+        A step without drops has one row, without a reason. The last row counts the usable items.
         """
         left, rows = self.items, list[tuple[str, int, str, int]]()
         for step in self.steps:
@@ -239,7 +239,7 @@ class Funnel:
         return f"most were dropped at the step '{step}' ({reasons.total():,}), because {_most(reasons)[0][0]}"
 
     def never_usable(self) -> list[str]:
-        """Describe each voice or reader without any kept item."""
+        """Describe each voice or reader without any usable item."""
         sentences = []
         for (name, value), causes in sorted(self.causes.items()):
             _, usable, tries = self.groups[name][value]

@@ -42,7 +42,7 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """Return the lines of one item; file names hold a hash of the line, against mix-ups.
+    """Return the lines of one item; file names hold a hash against mix-ups.
 
     Raises:
         Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
@@ -80,7 +80,7 @@ def check_line(recipe: JoinedRecipe) -> None:
 def write_script(
     name: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
 ) -> tuple[int, dict[str, int]]:
-    """Write the script sheet of a recipe: every line to read, and the name of its file.
+    """Write the script sheet of a recipe: the lines to read, and their file names.
 
     Args:
         seed, limit: as for `build`, which needs the same ones, since they decide who reads what.
@@ -142,7 +142,7 @@ class Read:
 
 
 class Joined(SpeechMaker):
-    """Makes the items of a recipe of joined recordings; paths are relative to `folder`.
+    """Makes the items of a recipe of joined recordings, with paths from `folder`.
 
     Raises:
         UserError: the texts or a folder of recordings cannot be read, or a model cannot be started.

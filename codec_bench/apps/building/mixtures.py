@@ -1,4 +1,4 @@
-"""The maker of mixtures: drawn pairs, gaps and offsets, and questions answered by measurement.
+"""The maker of mixtures: drawn pairs, gaps and offsets, and measured answers.
 
 Audio is one channel `(samples,)` of float32 at one rate. A gap is the loudness of the first sound less that of the
 second, in LU. An offset is the start of the second less that of the first, in seconds. Both are scaled by measured

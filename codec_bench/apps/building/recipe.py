@@ -1,6 +1,6 @@
-"""Recipes: YAML files with the sources, steps and checks of a data set. Unknown fields are refused.
+"""Recipes: YAML files with the sources, steps and checks of a data set.
 
-A number is fixed, drawn evenly (`{uniform: [LOW, HIGH]}`) or from a list (`{choice: [..]}`). All draws follow from
+Unknown fields are refused. A number is fixed, `{uniform: [LOW, HIGH]}` or `{choice: [..]}`. All draws follow from
 `seed`. Paths are relative to the recipe.
 """
 
@@ -22,7 +22,7 @@ from codec_bench.errors import UnknownName, UserError
 
 
 class Classes(Strict):
-    """One question with options about every recording, whose answer is the class in a column.
+    """One question about every recording; the right option is the class in a column.
 
     Args:
         column: holds the class; a row without one is dropped.
@@ -53,7 +53,7 @@ class Written(Strict):
 
 
 class Topics(Strict):
-    """Cuts long recordings at changes of topic; every segment has questions of its own.
+    """Cuts long recordings at changes of topic; each segment has its questions.
 
     Args:
         lines: the column with timed lines: a list, or JSON text, of mappings with `start_s`, `end_s` and `text`.

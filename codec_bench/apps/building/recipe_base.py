@@ -117,7 +117,7 @@ class BaseRecipe(Strict):
 
     @property
     def form(self) -> Form:
-        """How a model is asked about the items."""
+        """The form of requests about the items."""
         raise NotImplementedError(f"{type(self).__name__} does not define `form`")
 
     @property

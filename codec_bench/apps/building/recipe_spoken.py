@@ -13,7 +13,7 @@ Gender = Literal["female", "male"]
 
 
 class Dialogue(Strict):
-    """Dialogue rows, spoken by one voice per speaker; question and options stay written.
+    """Dialogues, spoken by one voice per speaker; question and options stay written.
 
     Args:
         column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with
@@ -184,7 +184,7 @@ class Speech(BaseRecipe):
 
 
 class SpokenRecipe(Speech):
-    """Rows of a text data set for a synthesiser: questions with options, instructions, or dialogues.
+    """Texts for a synthesiser: questions with options, instructions, or dialogues.
 
     Args:
         template: the spoken text, with `question`, `choices` and the names in `fields`; null for dialogues.
@@ -214,7 +214,7 @@ class SpokenRecipe(Speech):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """As `Wanted.marks`: the read-back check if it is not exact."""
+        """The read-back check if it is not exact."""
         return self.checks.marks
 
     @property

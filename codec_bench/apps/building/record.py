@@ -1,4 +1,4 @@
-"""The record of a build: one row per finished item in transactions, so that a killed build continues."""
+"""The record of a build: one row per finished item. A killed build continues."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class BuildRecord:
                 ) from error
 
     def sound_bytes(self) -> int:
-        """Return the bytes of the audio of all kept items."""
+        """Return the bytes of the audio of all usable items."""
         with closing(self._db.execute("SELECT TOTAL(LENGTH(sound)) FROM items")) as rows:
             return int(rows.fetchone()[0])
 

@@ -1,4 +1,4 @@
-"""The review by people: sheets of kept questions to accept, edit or drop, and the decisions.
+"""The review by people: sheets of questions to accept, edit or drop.
 
 A sheet is a page of the kind `review`, as `listen export` writes it, with its key in the record's folder. One drop is
 enough. Of several edits, that of the reviewer first in the alphabet counts. `review.jsonl` holds the decisions without
@@ -111,7 +111,7 @@ def _dropped(item: BuildItem, reason: Diagnostic, detail: str) -> BuildItem:
 
 
 def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path, title: str, seed: int) -> list[Path]:
-    """Write sheets of all kept questions without a review, up to `EACH` questions on one.
+    """Write sheets of all usable questions without a review, `EACH` at most on one.
 
     Args:
         title: for reviewers. seed: of the order of the questions.

@@ -306,7 +306,7 @@ def twins_of(
 
 
 class SpeechMaker(Maker):
-    """The base of speech makers; they add `steps`, `columns`, `speech_of` and `make_text`.
+    """The base of speech makers; they add `steps`, `columns` and abstract methods.
 
     Raises:
         UserError: a voice or a metric is wrong, or a model cannot be started.
@@ -377,7 +377,7 @@ class SpeechMaker(Maker):
         raise NotImplementedError(f"{type(self).__name__} does not define `make_text`")
 
     def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check a whole item; returns the `checked_columns`, and the provenance of the checks.
+        """Check a whole item; returns `checked_columns` and the provenance of the checks.
 
         Args:
             parts: text and audio, part by part.

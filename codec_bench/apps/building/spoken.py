@@ -38,7 +38,7 @@ class Passage:
 
 
 class SpokenTexts(SpeechMaker):
-    """Makes the items of a recipe of spoken texts, whose paths are relative to `folder`.
+    """Makes the items of a recipe of spoken texts, with paths from `folder`.
 
     Raises:
         UserError: the texts cannot be read, the template is wrong, or a model cannot be started.

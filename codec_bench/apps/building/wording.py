@@ -86,7 +86,7 @@ def spoken_text(text: str, language: str) -> str:
 
 
 def check_options(choices: Sequence[str], language: str, normalise: Callable[[str], str]) -> None:
-    """Check that spoken options can be told apart by ear.
+    """Check that spoken options sound different.
 
     Args:
         normalise: equates what the recognisers' rule cannot tell apart.

@@ -1,4 +1,4 @@
-"""`codec-bench slurm` and `codec-bench progress`: a run in parts on the machines of a cluster."""
+"""`codec-bench slurm` and `codec-bench progress`: a run in parts on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folders of the parts of a run: their progress, and the next folder of a Ray driver.
+"""The folders of a run's parts: progress, and the next folder of a Ray driver.
 
 Shard K runs in `OUT/parts/K`, or in `OUT/parts/K.2` and so on while a lost actor still holds it. Pieces of a split
 shard run in `OUT/pieces/`, and are joined when finished. `OUT/ray.json` has the number of shards.
@@ -113,7 +113,7 @@ class PartProgress:
     """The progress of one part.
 
     Args:
-        state: `waiting` has no record yet, `running` has begun and is not finished.
+        state: `waiting` has no record yet, `running` is not finished.
         items: 0 before the start. done: finished items. failed: of these.
         reason: why it cannot be read.
     """

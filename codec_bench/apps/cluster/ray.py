@@ -1,4 +1,4 @@
-"""A run on a Ray cluster: actors run shards with the engine of one machine, and parts are merged.
+"""A run on a Ray cluster: actors run shards, and the driver merges them.
 
 Each actor has a GPU, or some CPUs, and workers that load models once. It runs small shards into folders, as `--shard`
 does. Only names go through Ray's object store; nodes share the run folder. Lost actors are replaced, and their shards
@@ -68,7 +68,7 @@ def execute_on_ray(
     evaluation: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running,
     cluster: OnRay
 ) -> Run:  # fmt: skip
-    """Run systems over data on a Ray cluster. The record equals that of `execute`, row for row.
+    """Run systems over data on a Ray cluster; the record equals that of `execute`.
 
     Args:
         prepare: recreates `evaluation` on every node; it is sent to the actors.

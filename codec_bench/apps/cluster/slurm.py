@@ -1,4 +1,4 @@
-"""Shards as an array of jobs under Slurm, and a job that merges them when all have ended.
+"""Shards as an array of jobs under Slurm, and a job that merges them.
 
 `submit` writes two scripts to `OUT/slurm`: an array whose job K runs the command with `--shard K/N` into `OUT/parts/K`,
 and a merge job that starts when the array has ended. It merges, or submits missing parts and itself again; parts
@@ -107,7 +107,7 @@ def submit(
     command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources,
     empty: Collection[int] = ()
 ) -> Submission:  # fmt: skip
-    """Submit all unfinished parts, or the merge job alone if the parts are queued without it.
+    """Submit all unfinished parts, or only a missing merge job.
 
     Args:
         command: `eval`, `score` or `run` with its options, without `--shard` and `--out`.

@@ -1,4 +1,4 @@
-"""Statistics of a system's sessions: shares with an interval, else median and higher quantiles.
+"""Statistics of a system's sessions: shares, or median and higher quantiles.
 
 The sessions are the independent units: several turns of one session are not. Missing values and sessions without any
 are counted by reason.

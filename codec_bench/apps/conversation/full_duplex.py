@@ -1,4 +1,4 @@
-"""Full-Duplex-Bench 1 and 1.5: its layout as a script, and its definitions beyond word times.
+"""Full-Duplex-Bench 1 and 1.5: its layout as a script, and its definitions.
 
 A sample is a folder with `input.wav`, sent as it is, and one of `pause.json`, `turn_taking.json`, `interrupt.json`
 (version 1) or `metadata.json` (1.5, with `clean_input.wav`, the same without the event). Without any it is a

@@ -1,4 +1,4 @@
-"""Conversations with models of this process: streaming models, and models of whole turns.
+"""Conversations with models of this process: streaming or of whole turns.
 
 Both look to `session.py` like a connection: frames go in, audio comes out when ready. A model of whole turns becomes a
 cascade: a detector ends the user's turn (`turn_ends.py`), and the spoken response, or another model's reading of its
@@ -320,7 +320,7 @@ class Stream(Protocol):
 
 
 class StreamingModel(Model):
-    """A model that takes audio frame by frame and may speak at any time, for `codec-bench converse`.
+    """A model that takes audio frame by frame and may speak at any time.
 
     Attributes
         rate_hz: of its input. output_rate_hz: of its output.

@@ -1,4 +1,4 @@
-"""Verdicts of a language model on sessions of Full-Duplex-Bench and on answers to a benchmark's questions.
+"""Verdicts of a language model on sessions of Full-Duplex-Bench and on answers.
 
 Version 1 rates how an answer fits an interruption; version 1.5 sorts the behaviour after speech over an answer into
 four kinds. The judge reads recognised words. `verdicts.json` holds verdicts with hashes of words, rubric and judge;
@@ -6,7 +6,7 @@ missing or outdated ones are requested again. Rubrics are `configs/judge/full-du
 `evaluation/eval_user_interruption.py` and `eval_behavior.py` of DanielLin94144/Full-Duplex-Bench, with our own wording.
 Theirs repeats or omits unreadable replies; here they are no number.
 
-The spoken questions of a benchmark, each asked in a conversation of its own.
+The spoken questions of a benchmark, each in a conversation of its own.
 The recognised answer (`--words`) is compared by the rule `answer-match`, and by a judge (`--judge`) with the rubric of
 Big Bench Audio, which shows the two answers alone.
 """
@@ -113,7 +113,7 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
     todo = [one for one in questions if not _read_verdict(one)]
     for answered in questions:
         if answered not in todo and (held := _read(answered.folder)) is not None:
-            _keep(answered, held)  # what it was asked is the same, be it of other files
+            _keep(answered, held)  # the request is the same, be it of other files
     if not todo:
         return
     if words := price_words(judge, todo):

@@ -1,4 +1,4 @@
-"""Measures of two tracks on one clock: turns, latencies, interruptions, pauses, backchannels, overlap, audio delivery.
+"""Measures of two tracks on one clock: turns, latencies, pauses, audio delivery.
 
 Times are in seconds of the session. Speech is by energy, exact to 10 ms; what depends on the service is
 exact to a frame. A model's stretch below `BACKCHANNEL_S`, mostly while the user has the floor (first to last speech of

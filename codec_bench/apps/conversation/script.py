@@ -62,9 +62,9 @@ class Event(Strict):
     """Something that the user says.
 
     Args:
-        kind: `turn` expects an answer; `interruption`, said into an answer, expects that the model stops and answers;
-            `backchannel`, said into an answer, that it continues; `vocal_tic`, such as a cough, and `non_directed`,
-            said to somebody else, that it continues or stays silent.
+        kind: `turn` expects an answer; `interruption`, into an answer, expects that the model stops and answers;
+            `backchannel`, into an answer, that it continues; `vocal_tic`, such as a cough, and `non_directed`,
+            to somebody else, that it continues or stays silent.
         say: the utterances and pauses in order.
         at_s: begin in the session. after_answer_s: begin after the end of the previous answer. into_answer_s: begin
             after that answer began. Exactly one of the three.
@@ -112,7 +112,7 @@ class Marked(Strict):
 
 
 class Conversation(Strict):
-    """One conversation. Without turns, both user and model should be silent for `silence_s`.
+    """One conversation. Without turns, both sides should be silent for `silence_s`.
 
     Args:
         background: behind the user. silence_s: the length of a conversation without a user.

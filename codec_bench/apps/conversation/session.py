@@ -1,4 +1,4 @@
-"""One conversation on one clock: user frames at the speed of speech, and model audio placed on arrival.
+"""One conversation on one clock: user frames, and model audio placed on arrival.
 
 Time is the event loop's monotonic clock, in seconds from the user's first sample. As with a microphone, frame n is due
 at (n + 1) frames. Audio plays on arrival (`playback.py`). Both tracks are 16 bits and begin at 0. A session is refused

@@ -1,4 +1,4 @@
-"""Sessions on disk: a folder each, with FLAC tracks and `session.json`, written last with their hashes.
+"""Sessions on disk: FLAC tracks and `session.json`, written last with hashes.
 
 Derived files hold the hash of their sources (`content_hash`). `check_states` finds outdated files, as in mixed copies.
 """

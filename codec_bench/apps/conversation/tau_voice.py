@@ -1,4 +1,4 @@
-"""tau-Voice's own definitions of turn-taking, over ticks of 0.2 s with or without speech of each side.
+"""tau-Voice's definitions of turn-taking, over ticks of 0.2 s of both sides.
 
 A user's turn, interruption or backchannel spans its first to last speech; a vocal tic or speech to others marks its
 first tick. The model speaks in ticks with its audio, without silence of more than `SILENT_S` (theirs counts all audio).

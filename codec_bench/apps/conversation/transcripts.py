@@ -1,4 +1,4 @@
-"""Recognised words of the output with times, stored with a session, and their values.
+"""Recognised words of the output with times, and their values.
 
 `output.json` has the layout of Full-Duplex-Bench's `get_transcript`, plus the recogniser and the words discarded at
 each interruption. Files of others are read and never replaced.

@@ -28,7 +28,7 @@ class UserEvent:
     """An event of the script as it happened.
 
     Args:
-        begin_s, end_s: position in the user's track; None with a `reason` if it was not said.
+        begin_s, end_s: position in the user's track; None with a `reason` if it was not spoken.
         speech: its stretches of speech. pauses: between them.
     """
 

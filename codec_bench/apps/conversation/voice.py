@@ -1,4 +1,4 @@
-"""Change of a model's voice after somebody spoke into its answer, by Full-Duplex-Bench 1.5.
+"""Change of a model's voice after an interruption, by Full-Duplex-Bench 1.5.
 
 The track is cut at the word in which the event ends, or the next one; the third part is the same conversation without
 the event. Of the joined speech by silero-vad (0.5; stretches of 60 ms, silences of 50 ms) it measures Praat's pitch (50

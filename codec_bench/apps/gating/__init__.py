@@ -1,4 +1,4 @@
-"""Regression gates: whether a system got worse than a baseline on the same items, beyond chance.
+"""Regression gates: whether a system is worse than its baseline, beyond chance.
 
 Which file to open
     `api.py`           the verbs `gate_freeze`, `gate_calibrate` and `gate_check`.

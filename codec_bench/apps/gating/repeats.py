@@ -1,4 +1,4 @@
-"""The statistics of a gate: loss against a margin, spread of repeats, detectable regression.
+"""The statistics of a gate: loss, spread of repeats, detectable regression.
 
 Over items, the interval is that of `stats.paired` on means over repeats (clustered t (CR2), Newcombe or bootstrap);
 over runs, Student's t on whole runs, which covers shifts shared by a run's items. The wider one counts, so a regression
@@ -53,7 +53,7 @@ class Spread:
     count: int
 
     def detectable(self, level: float, power: float, *, repeats: int | None = None, items: float = 1.0) -> float | None:
-        """Return the regression that a check of one run detects; None without a spread of repeats.
+        """Return the regression that one run shows; None without a spread of repeats.
 
         Args:
             level: of the two-sided interval whose lower end is compared.

@@ -1,4 +1,4 @@
-"""The sentences of a gate's codes, the rows of its tables, and JUnit XML and Markdown."""
+"""A gate's codes as sentences, its tables, and JUnit XML and Markdown."""
 
 from __future__ import annotations
 

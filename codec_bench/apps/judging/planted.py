@@ -1,7 +1,7 @@
 """Answers of known quality, for judges of texts by the rubrics of runs.
 
 Questions are facts that a judge knows without a reference. Each has eight answers, four right: the reference, a
-paraphrase, German, and long forms. Rubrics are asked as in a run (`benchmark/judge/metric.py`).
+paraphrase, German, and long forms. Rubrics are used as in a run (`benchmark/judge/metric.py`).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class _Verdicts(NamedTuple):
 def judge_strengths(
     runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, seed: int = 0
 ) -> list[JudgedStrengths]:
-    r"""Estimate strengths from verdicts on pairs (Bradley and Terry, with Davidson's ties).
+    r"""Estimate strengths from verdicts on pairs (Bradley-Terry, Davidson's ties).
 
     Args:
         runs: folders of runs whose answers a rubric compared with a baseline, or folders that hold some.

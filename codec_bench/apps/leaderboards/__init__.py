@@ -1,4 +1,4 @@
-"""Leaderboards: published rows with the user's, codecs next to published ones, and the certainty of ranks.
+"""Leaderboards: published rows with own ones, and the certainty of ranks.
 
 Which file to open
     `api.py`, `codecs.py`   the verbs: a leaderboard of models, and codecs by quality and cost with delta rates.

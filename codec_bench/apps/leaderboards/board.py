@@ -1,4 +1,4 @@
-"""A leaderboard's columns and rows, and its arithmetic: means of groups, the average.
+"""A leaderboard's columns and rows, the means of groups, and the average.
 
 Averages follow the board's authors, in decimal arithmetic: an error rate counts as 100 minus it, a MOS 20 times, a
 rating by its column's factor. Columns of one group count as one, or every sample counts as one. Missing cells are
@@ -282,7 +282,7 @@ class Board:
 
     @property
     def mixed(self) -> list[str]:
-        """What is not comparable: columns of several protocols, rows of several model states."""
+        """Columns of several protocols and rows of several model states, as sentences."""
         texts = []
         for column in self.columns:
             of: dict[str, list[str]] = {}

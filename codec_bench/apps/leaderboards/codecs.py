@@ -1,4 +1,4 @@
-"""Codecs by quality and cost, with Pareto fronts and delta rates, own runs and published rows.
+"""Codecs by quality and cost, with Pareto fronts and delta rates.
 
 A table has one metric by one protocol over the same data from one source. Own bitrates are measured, else nominal. The
 real-time factor is seconds of computing per second of audio on the run's machine. Tokens, look-ahead and parameters are
@@ -156,7 +156,7 @@ def codec_board(
     anchor: str | None = None,
     seed: int = 0,
 ) -> CodecBoard:
-    """Compare codecs of runs and publications: quality against cost, fronts and delta rates.
+    """Compare codecs of runs and publications: quality against cost.
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.

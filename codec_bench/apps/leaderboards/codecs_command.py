@@ -1,4 +1,4 @@
-"""`codec-bench leaderboard codecs`: codecs of runs and of publications, and pictures of their fronts."""
+"""`codec-bench leaderboard codecs`: codecs in tables and pictures of fronts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_codecs(
     runs: Sequence[Path], *, axis: str, metrics: Sequence[str], anchor: str | None, seed: int, figures: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Print codecs of runs and publications, and draw them into `figures` if given."""
+    """Print codecs of runs and publications, and draw them into a folder `figures`."""
     from codec_bench.apps.leaderboards.codecs import codec_board
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)

@@ -1,4 +1,4 @@
-"""A leaderboard in LaTeX, with ranks, rank intervals and significance groups, and as a heat map.
+"""A leaderboard in LaTeX, with significance groups, and as a heat map.
 
 The best value is bold, indistinguishable own rows have ≈ (`best`). Partial or unfinished rows are not compared. Own
 rows that share a letter are not distinguishable (compact letter display). Published rows have no items, and so no

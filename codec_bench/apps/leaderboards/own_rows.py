@@ -155,7 +155,7 @@ class _Values:
 def own_rows(
     runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
 ) -> tuple[list[Row], list[str]]:
-    """Build rows from runs, and list the folders of runs without a value for this board.
+    """Build rows from runs, and list the folders of runs without a value.
 
     There is a row for every system and variant with a value for at least one column.
 
@@ -173,7 +173,7 @@ def own_rows(
     definitions = {name: load_benchmark(name) for name in names if has_benchmark(name)}
     for run_path in (inner for folder in runs for inner in run_folders(folder)):
         run = open_run(run_path)
-        run.check()  # a damaged run of another benchmark is told too
+        run.check()  # report a damaged run of another benchmark too
         values = list(_values(run, rules.columns, variants, definitions))
         ignored += [] if values else [str(run_path)]
         every += values
@@ -259,7 +259,7 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
             by_conditions = systems.setdefault((one.column.name, one.system[1]), {})
             before, named = by_conditions.pop(str(one.conditions.rows), (one.conditions, set[str]()))
             sure = one.conditions if before.copied else before
-            by_conditions[str(one.conditions.rows)] = sure, named | {one.system[0]}  # what is asked again stands last
+            by_conditions[str(one.conditions.rows)] = sure, named | {one.system[0]}  # the latest stands last
     settled: dict[tuple[str, str], Conditions | None] = {}
     for key, by_conditions in systems.items():
         ranks = [(not one.copied, one.is_complete, len(named)) for one, named in by_conditions.values()]

@@ -87,7 +87,7 @@ OTHER_RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """The ranks of one row under changed rules. Each pair is the best and the worst rank.
+    """The ranks of one row under changed rules, each as best and worst rank.
 
     Args:
         rank: by the leaderboard's rule; None if incomplete.

@@ -1,4 +1,4 @@
-"""Judges of a board's values by label and served models, and known offsets between them.
+"""Judges of a board's values, and known offsets between them.
 
 A judge is its name with the models that its service reported, since a service may replace a model. Values by two judges
 are never ranked against each other; `judge compare` measures their offset.

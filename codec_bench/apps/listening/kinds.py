@@ -109,7 +109,7 @@ class Kind:
         return self.hidden or self.plays_reference
 
     def bounds(self, scale: tuple[int, int]) -> tuple[float, float]:
-        """Return the lowest and highest score, given the scale of an answer."""
+        """Return the lowest and highest score by the scale of an answer."""
         width = scale[1] - scale[0]
         return (0, 1) if self.is_share else (-width, width) if self.difference else scale
 
@@ -173,7 +173,7 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answer
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
-    """Whether a value is a possible answer, given ids and number of options."""
+    """Whether a value is a possible answer, by ids and number of options."""
     listening_kind = kind_of(kind)
     if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

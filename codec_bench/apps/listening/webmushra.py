@@ -1,4 +1,4 @@
-"""webMUSHRA (audiolabs/webMUSHRA): a test as its configuration with audio, and its results.
+"""webMUSHRA (audiolabs/webMUSHRA): configurations with audio, and results.
 
 `configs/SHEET.yaml` has one `mushra` page per trial, `configs/resources/SHEET/` the audio; conditions are named by test
 ids. webMUSHRA adds the hidden reference; anchors are ours, as conditions. Audio is 16-bit WAV of 48 kHz, since

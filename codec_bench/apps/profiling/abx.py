@@ -206,7 +206,7 @@ class AbxItems:
                 items += _items(alignment, values, float(stream.frame_rate_hz), speaker)
 
     def result(self, seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
-        """Return the error rates as JSON values. `vectors` is the codec's own method, if any.
+        """Return the error rates as JSON values; `vectors` is the codec's method.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.

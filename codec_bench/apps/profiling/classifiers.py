@@ -18,7 +18,7 @@ HIDDEN, COMPONENTS, STEPS = 16, 64, 60
 
 
 def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int, seed: int) -> np.ndarray:
-    """Return which items cross-validation over folds classifies correctly, bool `(items,)`.
+    """Return the items that cross-validation classifies correctly, bool `(items,)`.
 
     Args:
         features: float64 `(items, dimensions)`, a NumPy array or a SciPy CSR array.

@@ -4,7 +4,7 @@ Streams are modelled separately and their bits per second added, so the sum is a
 `token_model.py` defines those of the transformer.
 
 The entropy rate of codes by n-grams, and the laws of Zipf and Heaps.
-Order n is H(n) - H(n - 1), the entropy of a code given the n - 1 before it in its codebook. Other codebooks are
+Order n is H(n) - H(n - 1), the entropy of a code that knows the n - 1 before it in its codebook. Other codebooks are
 ignored, so the sum over codebooks is an upper bound. Lower is easier to model; white codes have log2 K at every order.
 Both entropies are Grassberger's estimate of 2003, log N - sum(n_i G(n_i)) / N, and no value exceeds that of a lower
 order. `coverage` is Good and Turing's probability of the n-grams seen, or if lower of those that differ from the n-gram
@@ -66,7 +66,7 @@ def _per_s(counts: Mapping[str, int], seconds: Mapping[str, float]) -> float | N
 
 
 def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
-    """Compute entropy rates over time, and the exponents of Zipf and Heaps, as JSON values.
+    """Compute entropy rates, and the exponents of Zipf and Heaps, as JSON values.
 
     Args:
         seed: decides the halves of Zipf's law.
@@ -143,7 +143,7 @@ def transformer(
 
 @dataclass(frozen=True, slots=True)
 class EntropyRate:
-    """The entropy of a code given those before it.
+    """The entropy of a code that knows those before it.
 
     Args:
         bits: per code; None with a `reason` where the corpus cannot support the order.

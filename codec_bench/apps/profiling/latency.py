@@ -1,4 +1,4 @@
-"""Look-ahead of a codec, measured by changing its input from a sample t on; and streaming.
+"""Look-ahead of a codec, by changing its input from a sample t on; streaming.
 
 If the earliest output sample that changes is t - L, the codec needs L samples after that position. L varies within a
 frame, so several positions are tried. All values are lower bounds; a negative one means that the output is late.

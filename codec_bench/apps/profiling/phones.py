@@ -6,7 +6,7 @@ frequent code of their phone. Counted information is too high by about (codes - 
 `information_bits_corrected` is Miller and Madow's estimate, and `chance` the mean over `DRAWS` tables with the same
 margins and independent codes and phones.
 References: W.-N. Hsu et al., "HuBERT", TASLP 2021; Miller 1955; W. M. Patefield, Applied Statistics 30, 1981 (tables
-with given margins). Information equals scikit-learn's `mutual_info_score` to 1e-9.
+with fixed margins). Information equals scikit-learn's `mutual_info_score` to 1e-9.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows and plots of stability, loss, codebooks, rounded latents and exchanged voices."""
+"""Rows and plots of stability, loss, codebooks, latents and exchanged voices."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SKIPPED = Diagnostic("skipped")
 
 @dataclass(frozen=True, slots=True)
 class Settings(Limits):
-    """Clips, repeats and conditions of each measurement; they do not change what a number means.
+    """Clips, repeats and conditions; they do not change what a number means.
 
     Args:
         clip_s: seconds of speech for the real-time factor at batch 1, and for counting operations.

@@ -384,7 +384,8 @@ def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> 
         broken = [r for r in reasons if r.metric is None or r.status in FAILURES]
         reason = Diagnostic("clips_failed", clips=failed, reason=reasons[0].reason) if failed else None
         entries[codec] = {
-            "state": "failed" if failed else "ok", "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],
+            "state": "failed" if failed else "ok", "reason": reason,
+            "metrics": summary.systems[codec].as_dict()["metrics"],
             "failures": [r.as_dict() for r in broken], "run": folder.name,
         }  # fmt: skip
     return entries

@@ -7,7 +7,7 @@
 Timings compare only on one machine with one number of threads; both are recorded.
 
 Parameters and multiply-accumulates per second of encoder and decoder.
-A parameter counts for each side that reads it, and once in the total. Buffers such as codebooks are given separately.
+A parameter counts for each side that reads it, and once in the total. Buffers such as codebooks are separate.
 Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers: half of
 `torch.utils.flop_counter`'s operations, plus the fused layers that it omits. Element-wise operations, normalisation,
 activations, lookups, sums, sorting and Fourier transforms are not counted; their operators are listed with the elements

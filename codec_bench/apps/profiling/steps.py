@@ -1,4 +1,4 @@
-"""The measurements of one codec in steps; each gives one or more sections of the profile.
+"""The measurements of one codec in steps, with sections of the profile.
 
 `codecs/checks/steps.py` describes a section.
 """
@@ -55,7 +55,7 @@ OPTIONAL = tuple(step for step in STEPS if step not in ("load", "contract", "cor
 
 @dataclass(frozen=True, slots=True)
 class ProfileJob(steps.CheckJob):
-    """The measurements requested from one codec's process. Its `settings` are `Settings`.
+    """The measurements requested from one codec's process (`settings: Settings`).
 
     Args:
         players: files for the decoded audio of some clips, by clip id.

@@ -1,4 +1,4 @@
-"""A warm scorer for training loops and services: metrics stay loaded, scores come quickly.
+"""A warm scorer for training loops and services: metrics stay loaded.
 
 Which file to open
     `scorer.py`    `Scorer`: items in, scores out, in this process, with workers; `client.py` the same over HTTP.

@@ -1,4 +1,4 @@
-"""The warm scorer on a Ray cluster: a Ray Serve application with one replica a GPU.
+"""The warm scorer as a Ray Serve application with one replica a GPU.
 
     serve run codec_bench.apps.serving.ray:deployment metrics=stoi,sim[ge2e] reward=reward.yaml
 
@@ -68,7 +68,7 @@ class Arguments(BaseModel):
 
 
 def deployment(options: Arguments | dict[str, Any]) -> serve.Application:
-    """Build the application, for `serve run`, a configuration file of Ray Serve, or `serve.run` in Python.
+    """Build the application, for `serve run`, a file of Ray Serve, or `serve.run`.
 
     Args:
         options: of the service, as `Arguments` or as the texts of a command line.

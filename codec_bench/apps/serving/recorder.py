@@ -27,7 +27,7 @@ NAME = "requests"
 
 
 class Recorder:
-    """Writes items to a run folder in a thread; a record of the same metrics is continued.
+    """Writes items to a run folder in a thread; continues a record of equal metrics.
 
     Args:
         options: arguments by feature name.

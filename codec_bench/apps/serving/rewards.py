@@ -1,4 +1,4 @@
-"""One number from several metrics: named terms with transforms and weights, in YAML or Python.
+"""One number from several metrics: terms with transforms and weights.
 
 A missing value fails the reward; it is never a silent 0. Values of silent or unrelated output count as missing.
 """

@@ -312,7 +312,7 @@ class Scorer:
     def _run(self) -> None:
         try:
             self._engine.serve(self._inbox)
-        except BaseException as error:  # whoever waits is told
+        except BaseException as error:  # whoever waits gets the error
             self._end(str(error))
 
     def _end(self, reason: str) -> None:

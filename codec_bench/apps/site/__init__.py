@@ -1,4 +1,4 @@
-"""A static site over many runs: leaderboards, comparisons and audio, from disk or any host.
+"""A static site over many runs: leaderboards, comparisons and audio.
 
 Which file to open
     `api.py`              the verb: adds runs and other sites, and finishes a site; `folder.py` manages its files.

@@ -89,7 +89,7 @@ def site(
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
-    """Find runs of one system, protocol and data with values outside each other's intervals.
+    """Find comparable runs with values outside each other's intervals.
 
     Args:
         runs: as for `site`. Nothing is written.

@@ -1,4 +1,4 @@
-"""Runs of one system, protocol and data with values outside each other's intervals.
+"""Comparable runs with values outside each other's intervals.
 
 Runs over the same audio: files with equal names and sizes may have changed.
 A complete run has one hash over all references. Hashes of the same few ids in every run place incomplete runs too.

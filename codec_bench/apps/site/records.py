@@ -1,4 +1,4 @@
-"""A site's content of one run: facts and numbers, scores of samples, texts, and audio.
+"""A site's content of one run: facts, numbers, scores, texts, and audio.
 
 `run` is the entry of leaderboards. `samples` has ids, independent units and groups, `values-M` the scores of metric
 number M, `texts-K` texts, reasons and audio of the K-th `CHUNK` samples, all by position. `run.json`, `summary.json`
@@ -124,7 +124,7 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 
 def _board(run: Run, samples: int) -> dict[str, Any]:
-    """Return the leaderboard of a run: its benchmark as asked, or its data, with the limited part.
+    """Return the leaderboard of a run: its benchmark or its data, and the part.
 
     The key excludes audio content; `same_sounds.placed` separates that. The title states changes of a benchmark, and
     other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts

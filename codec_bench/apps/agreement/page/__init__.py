@@ -53,9 +53,6 @@ def write_agreement_page(
     Args:
         runs: hold the texts and the audio of the items.
         audio_mb: limit of embedded audio in megabytes of base64; audio beyond it is excluded.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     text = render(_LAYOUT, collect(agreement, runs, int(audio_mb * 1e6)), {}, ())
     write_text(Path(path), text, hint="give another --out")

@@ -1,4 +1,4 @@
-"""The page of a build: one HTML file with the funnel, histograms, and borderline items to listen to.
+"""The page of a build: funnel, histograms, and borderline items to listen to.
 
 The file opens from disk and loads nothing; style and security policy are those of a run's page. The template escapes
 text from data. Equal builds give equal bytes. Items are read one after the other, and only shown ones are held in
@@ -62,9 +62,6 @@ def write_build_page(
 
     Args:
         numbers: the values of the numeric columns. record: holds the items. keys: of all items.
-
-    Raises:
-        UserError: the page cannot be written.
     """
     before, after = list[float](), list[float]()
     for item in record.outcomes(keys):
@@ -117,7 +114,7 @@ def _rates(item: BuildItem, maker: Maker) -> list[float]:
 
 
 def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
-    """List the kept items closest to being dropped, with the reason."""
+    """List the usable items closest to being dropped, with the reason."""
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
     return [

@@ -1,4 +1,4 @@
-"""The page of conversations: the table, strips of values, and sessions with both tracks to see and play.
+"""The page of conversations: table, strips of values, and sessions to play.
 
 The file opens from disk and loads nothing. Both tracks are channels of one audio, so they stay aligned. Pictures are
 drawn here; the script only plays.

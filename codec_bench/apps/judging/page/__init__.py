@@ -62,10 +62,7 @@ def write_check_page(
     """Write the page of a judge's test.
 
     Args:
-        spent: costs of each part in words. excluded: what was not asked, with reasons.
-
-    Raises:
-        UserError: the file cannot be written.
+        spent: costs of each part in words. excluded: questions without a request, with reasons.
     """
     parts = test.parts
     kinds: list[Cells] = [
@@ -111,9 +108,6 @@ def write_compare_page(
 
     Args:
         successions: by rubric, at least one. moved: the answers of most different marks. tested: test results by judge.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     old, new = successions[0].called
     reach = max(

@@ -35,9 +35,6 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
 
     Args:
         data: for its script. clips: the audio by its numbers in the data.
-
-    Raises:
-        UserError: the page cannot be written.
     """
     with tempfile.TemporaryDirectory() as folder:
         files = []

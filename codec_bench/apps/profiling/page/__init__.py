@@ -203,7 +203,7 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 
 
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build codebook tables with the share of codes kept in re-encodings."""
+    """Build codebook tables with the share of equal codes in re-encodings."""
     out = []
     for text, codec, before, stream in _streams(profile, labels):
         stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
@@ -289,9 +289,6 @@ def write_profile_page(
         path: the HTML file; the codecs' audio is in its folder.
         references: the encoded audio files, by id; without them only the codecs can be played.
         audio_mb: limit of embedded audio in megabytes of base64; clips that do not fit are excluded.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     target = Path(path)
     sounds = _Sounds(int(audio_mb * 1e6))
