@@ -301,11 +301,8 @@ def standard_notes(standard: Standard) -> list[str]:
                 notes.setdefault(f"{MAPPINGS[one.mapping]} over {fit.level}: {one.note}", []).append(plain(fit.metric))
     turned = dict.fromkeys(plain(fit.metric) for fit in standard.fits if fit.turned)
     signs = [f"less is better, so the sign is turned before the mapping: {', '.join(turned)}"] if turned else []
-    return [
-        *(f"no figure for {', '.join(names)}; mapping {why}" for why, names in notes.items()),
-        *signs,
-        *standard.notes,
-    ]
+    figures = [f"no figure for {', '.join(names)}; mapping {why}" for why, names in notes.items()]
+    return [*figures, *signs, *standard.notes]
 
 
 def _p(p: float | None) -> str:

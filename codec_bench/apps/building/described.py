@@ -98,11 +98,9 @@ class Described(Maker):
         recipe = self.recipe
         named = {*variables(recipe.description), *(name for text in self._wordings for name in variables(text))}
         named |= {one for fact in recipe.facts.values() for one in (fact.column, fact.measure) if one}
-        named |= {
-            one
-            for one in (recipe.group, recipe.classes and recipe.classes.column, recipe.topics and recipe.topics.lines)
-            if one
-        }
+        named |= {recipe.group} if recipe.group else set()
+        named |= {recipe.classes.column} if recipe.classes else set()
+        named |= {recipe.topics.lines} if recipe.topics else set()
         known = {"segment", *(name for sample in self.recordings.samples for name in values_of(sample))}
         if missing := sorted(named - known):
             raise UserError(

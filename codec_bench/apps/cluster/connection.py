@@ -72,11 +72,9 @@ def connected(address: str | None) -> Iterator[Any]:
             include_dashboard=False if address == "local" else None,
         )
     except Exception as error:  # Ray raises errors of many kinds
-        trouble = (
-            "Ray cannot be started on this machine"
-            if address == "local"
-            else f"the Ray cluster at '{address}' does not answer"
-        )
+        trouble = f"the Ray cluster at '{address}' does not answer"
+        if address == "local":
+            trouble = "Ray cannot be started on this machine"
         raise UserError(f"{trouble}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
     try:
         yield ray

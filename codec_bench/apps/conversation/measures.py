@@ -150,11 +150,9 @@ class _SessionTurns:
         """Yield every value."""
         pauses = 0
         for order, (number, event) in enumerate(self.user_turns):
-            until_s = (
-                self.user_turns[order + 1][1].speech[0][0]
-                if order + 1 < len(self.user_turns)
-                else self.session.duration_s
-            )
+            until_s = self.session.duration_s
+            if order + 1 < len(self.user_turns):
+                until_s = self.user_turns[order + 1][1].speech[0][0]
             if event.kind in NO_ANSWER:
                 yield self._talk_through(number, event)
             else:

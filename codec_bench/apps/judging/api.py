@@ -145,11 +145,7 @@ def judge_check(
         write_json(run_place.path / "test.json", test.as_dict())
         if running.page and part_tests:
             write_check_page(test, spent, [*excluded, *_broken(done)], run_place.path / PAGE)
-        keep_test(
-            JudgeTest(
-                label, {name: part_test for name, part_test in part_tests.items() if part_test.j.value is not None}
-            )
-        )
+        keep_test(JudgeTest(label, {name: one for name, one in part_tests.items() if one.j.value is not None}))
         if not done.excluded:
             mark_finished(run_place.path)
     return JudgeCheck(run_place.path, test, tuple(excluded), _broken(done))

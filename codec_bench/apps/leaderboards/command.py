@@ -204,19 +204,13 @@ def _print_board(board: Board) -> None:
         *(_mean_head(group, of_group[group]) for group in board.means),
         *(["beyond\nthe text"] if beyond else []),
     ]
-    rows = [
-        (
-            _own_marked(row),
-            *([_average(row)] if board.averages else []),
-            *(_mean_cell(board, row, group) for group in board.means),
-            *([row.beyond_the_text] if beyond else []),
-            *(
-                _marked(_cell(row.cells.get(column.name), row, column.name), n, *best[column.name])
-                for column in board.columns
-            ),
-        )
-        for n, row in enumerate(board.rows)
-    ]
+    rows = []
+    for n, row in enumerate(board.rows):
+        means = [_average(row)] if board.averages else []
+        means += [_mean_cell(board, row, group) for group in board.means]
+        means += [row.beyond_the_text] if beyond else []
+        cells = [_marked(_cell(row.cells.get(name), row, name), n, *marks) for name, marks in best.items()]
+        rows.append((_own_marked(row), *means, *cells))
     print_wide([*heads, *map(_head, board.columns)], rows)
     talk(
         f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in "

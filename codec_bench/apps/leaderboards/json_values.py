@@ -57,11 +57,9 @@ def plain_board(board: Board) -> dict[str, Any]:
             row.update(trust_values)
     columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
     facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
-    more: dict[str, Any] = (
-        {}
-        if board.trust is None
-        else {"dispensable": [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]}
-    )
+    more: dict[str, Any] = {}
+    if board.trust is not None:
+        more["dispensable"] = [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]
     if board.likeness is not None:
         more["correlations"] = _plain_likeness(board.likeness)
     return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, "judges": board.judges, **more}
@@ -148,11 +146,9 @@ def board_items(board: Board) -> list[Items]:
         shared = sorted(set.intersection(*(set(held) for held in values.values())))
         is_small = len(values) < FEWEST_SYSTEMS
         if is_small or not shared:
-            why = (
-                f"own systems with a value: {len(values)}; at least {FEWEST_SYSTEMS} are needed"
-                if is_small
-                else "the systems share no item"
-            )
+            why = "the systems share no item"
+            if is_small:
+                why = f"own systems with a value: {len(values)}; at least {FEWEST_SYSTEMS} are needed"
             tables.append(Items(column.name, len(values), len(shared), {}, why))
             continue
         points = np.asarray([[held[item] for held in values.values()] for item in shared])

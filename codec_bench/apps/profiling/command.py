@@ -132,18 +132,13 @@ def _text(cell: ProfileCell) -> Text:
 
 def _quality(profile: Mapping[str, Any]) -> Summary:
     """Convert the metrics of all codecs to a run's summary, for `summary_table`."""
-    return Summary(
-        systems={
-            label(profile, name): SystemSummary.from_dict(
-                {
-                    "metrics": codec["quality"]["metrics"],
-                    "checks": {"findings": wrong(codec["findings"].get("findings", []))},
-                }
-            )
-            for name, codec in profile["codecs"].items()
-            if "metrics" in codec["quality"]
-        }
-    )
+    systems = {}
+    for name, codec in profile["codecs"].items():
+        if "metrics" in codec["quality"]:
+            checks = {"findings": wrong(codec["findings"].get("findings", []))}
+            facts = {"metrics": codec["quality"]["metrics"], "checks": checks}
+            systems[label(profile, name)] = SystemSummary.from_dict(facts)
+    return Summary(systems=systems)
 
 
 def _delta_rates(profile: Mapping[str, Any]) -> Group:

@@ -113,11 +113,8 @@ def _order_cell(index: int, language: Mapping[str, Any]) -> ProfileCell:
 
 def _best_rate(language: Mapping[str, Any]) -> ProfileCell:
     reliable = [estimate for estimate in language["orders"] if not estimate["reason"]]
-    return (
-        ProfileCell(f"{reliable[-1]['bps'] / 1000:.3g}")
-        if reliable
-        else ProfileCell("–", language["orders"][0]["reason"])
-    )
+    kbps = reliable[-1]["bps"] / 1000 if reliable else None
+    return number_cell(kbps, "{:.3g}", language["orders"][0]["reason"])
 
 
 def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> ProfileCell:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, rows_of, section_of, spread_text
+from codec_bench.apps.profiling.cells import (
+    ProfileCell,
+    ProfileSection,
+    number_cell,
+    row_of,
+    rows_of,
+    section_of,
+    spread_text,
+)
 from codec_bench.apps.profiling.probe_rows import language_section, probes_section
 from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, stability, swap
 from codec_bench.codecs.checks import wrong
@@ -111,14 +119,8 @@ def _rate(codecs: Mapping[str, Any]) -> ProfileSection:
                 _kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"]
             ),
             "rate.joint_bitrate": lambda r: ProfileCell(_kbps(r["joint_bps"]), r["joint_reason"]),
-            "rate.frame_rate": lambda r: (
-                ProfileCell(f"{r['frame_rate_hz']:g}")
-                if r["frame_rate_hz"]
-                else ProfileCell("–", "it has no fixed frames")
-            ),
-            "rate.latents": lambda r: (
-                ProfileCell(f"{r['latents']:,}") if r["latents"] else ProfileCell("–", "its codes are discrete")
-            ),
+            "rate.frame_rate": lambda r: number_cell(r["frame_rate_hz"] or None, "{:g}", "it has no fixed frames"),
+            "rate.latents": lambda r: number_cell(r["latents"] or None, "{:,}", "its codes are discrete"),
             "rate.tokens": _tokens_per_s,
             "rate.bits_per_token": lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}"),
             "rate.tokens_counted": lambda r: _codes(r, lambda: f"{r['tokens']:,}"),

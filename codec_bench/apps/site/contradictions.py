@@ -129,9 +129,7 @@ def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
     board, sound_hashes = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
     sounds = next((one for one in sound_hashes if one is not None), None) or (str(before) if before else None)
     suffix = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"
-    key = (
-        board["key"]
-        if sounds is None
-        else hashlib.blake2b(f"{board['key']} {sounds}".encode(), digest_size=5).hexdigest()
-    )
+    key = board["key"]
+    if sounds is not None:
+        key = hashlib.blake2b(f"{key} {sounds}".encode(), digest_size=5).hexdigest()
     return {"key": key, "title": f"{board['title']}{suffix}"}
