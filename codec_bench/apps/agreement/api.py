@@ -18,6 +18,7 @@ from codec_bench.apps.agreement.panel import (
     Compared,
     Panel,
     Rater,
+    Role,
     compare_raters,
     farthest,
     preference,
@@ -358,6 +359,7 @@ class Options:
             answers = [self.read[reader].get(item) for item in items]
             values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in answers]
             unread = sum(label is None for label in answers)
-            missing, role = {UNREAD: unread} if unread else {}, "run" if reader == READ else "judge"
+            missing = {UNREAD: unread} if unread else {}
+            role: Role = "run" if reader == READ else "judge"
             all_raters.append(Rater(reader, role, np.array(values, np.float64), {}, missing))
         return all_raters

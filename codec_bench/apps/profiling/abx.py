@@ -273,7 +273,7 @@ def _errors(
     items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
 ) -> dict[str, Any]:
     """Compute the errors within and across speakers, or a reason."""
-    errors = {}
+    errors: dict[str, Any] = {}
     for mode in SPEAKER_MODES:
         result = abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive)
         reason = Diagnostic(f"no_pairs_{mode}") if result.error is None else None
