@@ -26,9 +26,10 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
     """Build all sections of a profile that have rows."""
     codecs = profile["codecs"]
-    before = (_rate, _codebooks, _phones, probes_section, language_section, _size)
-    after = (_latency, stability, loss, first_codebooks, rounded, swap)
-    all_sections = [*(one(codecs) for one in before), _speed(profile), *(one(codecs) for one in after)]
+    of = {name: section_of(name, rows_of(codecs, renders)) for name, renders in _TABLES.items()}
+    all_sections = [of["rate"], of["codebooks"], _phones(codecs), probes_section(codecs), language_section(codecs)]
+    all_sections += [of["size"], _speed(profile), of["latency"]]
+    all_sections += [build(codecs) for build in (stability, loss, first_codebooks, rounded, swap)]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         ProfileSection(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -108,44 +109,6 @@ def head(profile: Mapping[str, Any], name: str) -> str:
     return label(profile, name) + (numbers.SUSPECT if wrong(results) else "")
 
 
-def _rate(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = rows_of(
-        codecs,
-        {
-            "rate.declared_bitrate": _declared,
-            "rate.nominal_bitrate": lambda r: ProfileCell(_kbps(r["nominal_bps"]), r["no_bits"]),
-            "rate.measured_bitrate": lambda r: ProfileCell(_kbps(r["measured_bps"]), r["no_bits"]),
-            "rate.entropy_coded_bitrate": lambda r: ProfileCell(
-                _kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"]
-            ),
-            "rate.joint_bitrate": lambda r: ProfileCell(_kbps(r["joint_bps"]), r["joint_reason"]),
-            "rate.frame_rate": lambda r: number_cell(r["frame_rate_hz"] or None, "{:g}", "it has no fixed frames"),
-            "rate.latents": lambda r: number_cell(r["latents"] or None, "{:,}", "its codes are discrete"),
-            "rate.tokens": _tokens_per_s,
-            "rate.bits_per_token": lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}"),
-            "rate.tokens_counted": lambda r: _codes(r, lambda: f"{r['tokens']:,}"),
-        },
-    )
-    return section_of("rate", rows)
-
-
-def _codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = rows_of(
-        codecs,
-        {
-            "rate.codebooks_entries": lambda r: _codes(
-                r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"])
-            ),
-            "rate.utilisation": lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}")),
-            "rate.perplexity": lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}")),
-            "rate.dead_entries": lambda r: _codes(
-                r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}"
-            ),
-        },
-    )
-    return section_of("codebooks", rows)
-
-
 def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
     if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
         return section_of("phones", [])
@@ -195,21 +158,6 @@ def _with_chance(key: str, phones: Mapping[str, Any]) -> str:
     return f"{_spread(phones, key, 100, '{:.1f}')}; chance {_spread(phones, f'{key}_chance', 100, '{:.1f}')}"
 
 
-def _size(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = rows_of(
-        codecs,
-        {
-            "complexity.parameters": lambda c: _three(c["parameters"] / 1e6),
-            "complexity.of_the_encoder": lambda c: _three(c["encoder"]["parameters"] / 1e6),
-            "complexity.of_the_decoder": lambda c: _three(c["decoder"]["parameters"] / 1e6),
-            "complexity.buffers": lambda c: _three(c["buffers"] / 1e6),
-            "complexity.encoder_mac_s": lambda c: _three(c["encoder"]["macs_per_s"] / 1e9),
-            "complexity.decoder_mac_s": lambda c: _three(c["decoder"]["macs_per_s"] / 1e9),
-        },
-    )
-    return section_of("size", rows)
-
-
 def _speed(profile: Mapping[str, Any]) -> ProfileSection:
     codecs = profile["codecs"]
     rows = rows_of(
@@ -227,30 +175,6 @@ def _speed(profile: Mapping[str, Any]) -> ProfileSection:
         },
     )
     return ProfileSection("Speed", speed_note(profile), rows)
-
-
-def _latency(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = rows_of(
-        codecs,
-        {
-            "latency.algorithmic_latency": lambda c: _ahead(c, "algorithmic_ms"),
-            "latency.look_ahead": lambda c: _ahead(c, "lookahead_ms"),
-            "latency.look_ahead_samples": lambda c: _ahead(c, "lookahead_samples"),
-            "latency.beyond_the_frame": lambda c: _ahead(c, "beyond_frame_samples"),
-            "streaming.streaming_step": lambda s: f"{s['step_ms']:.1f}",
-            "streaming.step_p50": lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"]),
-            "streaming.step_p95": lambda s: ProfileCell(
-                _three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]), flag=not s["keeps_up"]
-            ),
-            "streaming.first_output": lambda s: ProfileCell(
-                _three(s["first_output_ms"]), None if s["first_output_ms"] is not None else "nothing came out"
-            ),
-            "streaming.sustained_streaming": lambda s: _three(s["real_time_factor"]),
-            "streaming.largest_lag": lambda s: _three(s["largest_lag_ms"]),
-            "streaming.differs_from_offline": _offline,
-        },
-    )
-    return section_of("latency", rows)
 
 
 def _kbps(bps: float | None) -> str:
@@ -308,3 +232,55 @@ def _offline(stream: Mapping[str, Any]) -> ProfileCell:
     if stream["missing_samples"]:
         text += f", {stream['missing_samples']} samples late"
     return ProfileCell(text, flag=not stream["equals_offline"])
+
+
+_TABLES: Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+    "rate": {
+        "rate.declared_bitrate": _declared,
+        "rate.nominal_bitrate": lambda r: ProfileCell(_kbps(r["nominal_bps"]), r["no_bits"]),
+        "rate.measured_bitrate": lambda r: ProfileCell(_kbps(r["measured_bps"]), r["no_bits"]),
+        "rate.entropy_coded_bitrate": lambda r: ProfileCell(_kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"]),
+        "rate.joint_bitrate": lambda r: ProfileCell(_kbps(r["joint_bps"]), r["joint_reason"]),
+        "rate.frame_rate": lambda r: number_cell(r["frame_rate_hz"] or None, "{:g}", "it has no fixed frames"),
+        "rate.latents": lambda r: number_cell(r["latents"] or None, "{:,}", "its codes are discrete"),
+        "rate.tokens": _tokens_per_s,
+        "rate.bits_per_token": lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}"),
+        "rate.tokens_counted": lambda r: _codes(r, lambda: f"{r['tokens']:,}"),
+    },
+    "codebooks": {
+        "rate.codebooks_entries": lambda r: _codes(
+            r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"])
+        ),
+        "rate.utilisation": lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}")),
+        "rate.perplexity": lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}")),
+        "rate.dead_entries": lambda r: _codes(
+            r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}"
+        ),
+    },
+    "size": {
+        "complexity.parameters": lambda c: _three(c["parameters"] / 1e6),
+        "complexity.of_the_encoder": lambda c: _three(c["encoder"]["parameters"] / 1e6),
+        "complexity.of_the_decoder": lambda c: _three(c["decoder"]["parameters"] / 1e6),
+        "complexity.buffers": lambda c: _three(c["buffers"] / 1e6),
+        "complexity.encoder_mac_s": lambda c: _three(c["encoder"]["macs_per_s"] / 1e9),
+        "complexity.decoder_mac_s": lambda c: _three(c["decoder"]["macs_per_s"] / 1e9),
+    },
+    "latency": {
+        "latency.algorithmic_latency": lambda c: _ahead(c, "algorithmic_ms"),
+        "latency.look_ahead": lambda c: _ahead(c, "lookahead_ms"),
+        "latency.look_ahead_samples": lambda c: _ahead(c, "lookahead_samples"),
+        "latency.beyond_the_frame": lambda c: _ahead(c, "beyond_frame_samples"),
+        "streaming.streaming_step": lambda s: f"{s['step_ms']:.1f}",
+        "streaming.step_p50": lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"]),
+        "streaming.step_p95": lambda s: ProfileCell(
+            _three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]), flag=not s["keeps_up"]
+        ),
+        "streaming.first_output": lambda s: ProfileCell(
+            _three(s["first_output_ms"]), None if s["first_output_ms"] is not None else "nothing came out"
+        ),
+        "streaming.sustained_streaming": lambda s: _three(s["real_time_factor"]),
+        "streaming.largest_lag": lambda s: _three(s["largest_lag_ms"]),
+        "streaming.differs_from_offline": _offline,
+    },
+}
+"""Sections whose rows are the same for all codecs: cells by SECTION.KEY of `rows.yaml`."""
