@@ -134,15 +134,9 @@ def metric_agreement_of(
     of = {frozenset((pair.first, pair.second)): pair for pair in metric_pairs}
     names = [scored.names[index] for index in order]
     pairs = [of[frozenset((a, b))] for n, a in enumerate(names) for b in names[n + 1 :]]
-    return MetricAgreement(
-        tuple(_column(scored, index) for index in order),
-        tuple(tuple(scored.names[index] for index in cluster) for cluster in clusters),
-        tuple(pairs),
-        tuple(scored.systems),
-        least,
-        tuple(problems),
-        standard,
-    )
+    columns = tuple(_column(scored, index) for index in order)
+    named = tuple(tuple(scored.names[index] for index in cluster) for cluster in clusters)
+    return MetricAgreement(columns, named, tuple(pairs), tuple(scored.systems), least, tuple(problems), standard)
 
 
 def _column(scored: Scored, index: int) -> MetricColumn:

@@ -218,15 +218,11 @@ def confusion_rows(pair: Compared) -> Rows:
 def apart_rows(agreement: Agreement) -> Rows:
     """Build the rows of items of most disagreement, with their ratings."""
     names = [one.name for one in agreement.raters if any(one.name in item.ratings for item in agreement.apart)]
-    rows = [
-        [
-            plain(item.item.id),
-            plain(f"{item.item.system} and {item.item.other}" if item.item.other else item.item.system),
-            f"{item.gap:.3g}",
-            *(plain(item.ratings.get(n, "–")) for n in names),
-        ]
-        for item in agreement.apart
-    ]
+    rows = []
+    for one in agreement.apart:
+        systems = f"{one.item.system} and {one.item.other}" if one.item.other else one.item.system
+        ratings = (plain(one.ratings.get(name, "–")) for name in names)
+        rows.append([plain(one.item.id), plain(systems), f"{one.gap:.3g}", *ratings])
     return ["item", "system", "apart", *map(plain, names)], rows
 
 

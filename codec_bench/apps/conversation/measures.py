@@ -185,13 +185,8 @@ class _SessionTurns:
         reason = "the model did not answer" if begin_s is None else "the answer began before the user had ended"
         late = None if early or begin_s is None else begin_s
         end_s = last_s if event.end_s is None else event.end_s
-        yield self._value(
-            number,
-            "response_latency_s",
-            None if late is None else late - last_s,
-            last_s,
-            reason if late is None else "",
-        )
+        latency_s, why = (None, reason) if late is None else (late - last_s, "")
+        yield self._value(number, "response_latency_s", latency_s, last_s, why)
         yield self._value(number, "sent_latency_s", None if late is None else late - end_s, end_s,
             reason if late is None else "")  # fmt: skip
         transfer = None if begin_s is None else begin_s - last_s

@@ -211,14 +211,8 @@ def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
         write_flac(folder / "sounds" / f"{name}.flac", sound.audio)
         rows += [{"id": one.id, "audio": f"sounds/{name}.flac", "question": one.text} for one in questions]
     columns = {"audio": "audio", "question": "question"}
-    return _write(
-        folder,
-        "What a judge hears",
-        rows,
-        columns,
-        _AUDIO,
-        {"max_tokens": 64, "reasoning_tokens": 4096, "temperature": 0.0},
-    )
+    decoding = {"max_tokens": 64, "reasoning_tokens": 4096, "temperature": 0.0}
+    return _write(folder, "What a judge hears", rows, columns, _AUDIO, decoding)
 
 
 def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:

@@ -80,13 +80,9 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
         f"{column.benchmark} {column.subset}" if held[column.benchmark] > 1 else column.benchmark
         for column in board.columns
     ]
-    return Points(
-        values,
-        benchmarks,
-        [column.family or column.group for column in board.columns],
-        [c.group for c in board.columns],
-        [c.name for c in board.columns],
-    )
+    families = [column.family or column.group for column in board.columns]
+    marks, names = [c.group for c in board.columns], [c.name for c in board.columns]
+    return Points(values, benchmarks, families, marks, names)
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:

@@ -161,14 +161,7 @@ def checksum(document: Mapping[str, Any]) -> str:
             _pairs(row.get("texts"))]
         for row in document["answers"]
     ]  # fmt: skip
-    content = [
-        document.get("sheet"),
-        document.get("kind"),
-        document["rater"],
-        document.get("saved"),
-        document.get("complete"),
-        rows,
-    ]
+    content = [*(document.get(name) for name in ("sheet", "kind", "rater", "saved", "complete")), rows]
     content += [document["person"]] if document.get("person") else []
     return f"{zlib.crc32(json.dumps(content, ensure_ascii=True, separators=(',', ':')).encode('ascii')):08x}"
 

@@ -74,12 +74,9 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []
     shown = sections(profile)
+    lengths = lambda k: (len(row.cells[k].text) for section in shown for row in section.rows)  # noqa: E731
     widths = [
-        max(
-            _LEAST_COLUMNS, *map(len, heads[k].splitlines()), *(len(row.cells[k].text) for s in shown for row in s.rows)
-        )
-        + 2
-        for k in range(len(names))
+        2 + max(_LEAST_COLUMNS, *map(len, head_text.splitlines()), *lengths(k)) for k, head_text in enumerate(heads)
     ]
     labelled = max((len(_label(row)) for section in shown for row in section.rows), default=0) + 2
     for block in blocks(widths, max(width - labelled, max(widths))):
@@ -160,10 +157,6 @@ def _findings(profile: Mapping[str, Any]) -> Any:
         table.add_column(column)
     for name, finding in rows:
         style = "red" if finding["state"] == "failed" else "yellow"
-        table.add_row(
-            Text(name),
-            Text(finding["check"]),
-            Text(finding["state"], style=style),
-            Text(numbers.plain(finding["found"])),
-        )
+        state, text = Text(finding["state"], style=style), Text(numbers.plain(finding["found"]))
+        table.add_row(Text(name), Text(finding["check"]), state, text)
     return Group(Text("checks: look at these", style="bold"), table)
