@@ -76,8 +76,14 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
                 f"there is no field 'reference.{wrong[0][:60]}'; expected {', '.join(OF_AUDIO)}", code="bad_item"
             )
         reference = audio_of(reference_value, "the reference")
-    facts = [value.get(name) for name in ("reference_id", "text", "language")]
-    return Item(audio_of(value, "the audio") if audio is None else audio, reference, *facts, value.get("id") or "")
+    return Item(
+        audio_of(value, "the audio") if audio is None else audio,
+        reference,
+        value.get("reference_id"),
+        value.get("text"),
+        value.get("language"),
+        value.get("id") or "",
+    )
 
 
 def audio_of(value: Mapping[str, Any], name: str) -> bytes:
