@@ -127,7 +127,7 @@ def test_repeats_further_apart_than_a_quarter_of_the_scale_mark():
     ]
     result = marked(rows, key_of("rating", *trials), "repeats")
     assert (result["a"][0], result["b"][0]) == (False, True)
-    assert result["b"][1] == "what was answered twice differs by 1.5 on average; the limit is 1"
+    assert result["b"][1] == "repeated answers differ by 1.5 on average; the limit is 1"
 
 
 def test_whoever_always_takes_one_side_is_marked():
