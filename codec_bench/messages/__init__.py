@@ -5,9 +5,10 @@ Which file to open
     and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` compared texts;
     `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data;
     `judges.py` tests of judges; `building.py` items of new data sets;
-    `models.py` answers of models; `store.py` records and files of other programs; `stats.py` values, intervals, tests and marks;
-    `data.py` data sets and tables; `decoding.py` files of sounds;
-    `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`; `general.py` for several rooms.
+    `models.py` answers of models; `store.py` records and files of other programs;
+    `stats.py` values, intervals, tests and marks; `data.py` data sets and tables; `decoding.py` files of sounds;
+    `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`;
+    `general.py` for several rooms.
 
 Every module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
 its parameters, never by sentences. A sentence is a format string over the parameters, or a function of them.

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 SENTENCES = {
     "info": {
+        "other_scale": "its scale is not that of the votes, so there is no error without a mapping",
+        "few_voted": "there are {count} {of} with values and two votes or more; this needs {needed}",
+        "nothing_to_map": "all values are equal, so there is nothing to map",
+        "nothing_to_correlate": "all mapped values or all mean votes are equal, so there is nothing to correlate",
+        "perfect_correlation": "the correlation is perfect, so its interval is unknown",
+        "no_question_sent": "no question was sent",
+        "no_common_answer": "no answer was marked by both",
         "all_equal": "all values are equal",
         "equal_systems": "the two are equal in every unit",
         "constant_difference": "every unit gives the same difference",

@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codec_bench.messages import to_json
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.notes import renamed
+from codec_bench.stats.notes import Note, renamed
 
 DEGREES = {"none": 1, "first": 2, "third": 4}
 """The mappings, with their degrees of freedom."""
@@ -34,7 +35,7 @@ FEWEST = 4
 NORMAL_FROM = 30
 LEVELS = ("conditions", "files")
 NONE = Coefficient(None)
-OTHER_SCALE = "its scale is not that of the votes, so there is no error without a mapping"
+OTHER_SCALE = Note("other_scale")
 SCALES = ((1.0, 5.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 """Without a stated scale, the first that holds all votes counts."""
 
@@ -169,7 +170,8 @@ class Standard:
             }
             for fit in self.fits
         ]  # fmt: skip
-        return {"fits": fits, "compared": [asdict(one) for one in self.compared], "notes": list(self.notes)}
+        compared = [asdict(one) for one in self.compared]
+        return dict(to_json({"fits": fits, "compared": compared, "notes": list(self.notes)}))
 
 
 def p1401(
@@ -270,8 +272,8 @@ def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale:
     return Fit(metric.name, metric.better is False, level, n, excluded, of_ranks, mapped, points)
 
 
-def _too_few(n: int, level: str, fewest: int) -> str:
-    return f"there are {n} {level} with values and two votes or more; this needs {fewest}"
+def _too_few(n: int, level: str, fewest: int) -> Note:
+    return Note("few_voted", count=n, of=level, needed=fewest)
 
 
 def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
@@ -280,7 +282,7 @@ def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scal
     if n < fewest:
         return Mapped(mapping, note=_too_few(n, level, fewest))
     if np.ptp(points.value) == 0:
-        return Mapped(mapping, note="all values are equal, so there is nothing to map")
+        return Mapped(mapping, note=Note("nothing_to_map"))
     if mapping == "none":
         low, high = metric.range
         if metric.better is False or low is None or high is None or not _is_of(low, high, scale):
@@ -319,9 +321,9 @@ def _of_chi_square(rmse: float, degrees: int) -> tuple[float, float]:
 def _pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
     r = _correlation(x, y)
     if r is None:
-        return Coefficient(None, note="all mapped values or all mean votes are equal, so there is nothing to correlate")
+        return Coefficient(None, note=Note("nothing_to_correlate"))
     if abs(r) > 1 - 1e-12:
-        return Coefficient(r, note="the correlation is perfect, so its interval is unknown")
+        return Coefficient(r, note=Note("perfect_correlation"))
     errors = 1.96 if len(x) >= NORMAL_FROM else t_quantile(LEVEL, len(x) - 1)
     z, reach = math.atanh(r), errors / math.sqrt(len(x) - 3)
     return Coefficient(r, math.tanh(z - reach), math.tanh(z + reach))

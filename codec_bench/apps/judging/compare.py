@@ -31,6 +31,7 @@ from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman
+from codec_bench.stats.notes import Note
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.controls import result_folders, without_marks
 from codec_bench.store.judge_successions import Succession, keep_succession
@@ -309,7 +310,7 @@ def _offset(marks: Sequence[Mark], reach: float) -> Figure:
 def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float, float]) -> Figure:
     """Average with an interval over units; all systems' answers to a question are one."""
     if not values:
-        return Figure(None, note="no answer was marked by both")
+        return Figure(None, note=Note("no_common_answer"))
     estimate = interval(values, bounds=bounds, clusters=[f"{mark[0]}/{mark[3]}" for mark in marks])
     return Figure(float(np.mean(values)), estimate.low, estimate.high, len(values), estimate.units, estimate.note)
 

@@ -23,6 +23,7 @@ from codec_bench.benchmark.definition.schema import Parameters
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.metrics.refusal import refuses
 from codec_bench.stats import interval
+from codec_bench.stats.notes import Note
 from codec_bench.store.answers import AnswerRecord, exchanges
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.judge_tests import HEARING, Figure, PartTest
@@ -165,7 +166,7 @@ def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
 def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
     """Average cases, between `low` and 1, with an interval over their units."""
     if not cases:
-        return Figure(None, note="no question was asked")
+        return Figure(None, note=Note("no_question_sent"))
     values = [value for _, value in cases]
     estimate = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
     # Intervals of few units may exceed the range.
