@@ -26,7 +26,7 @@ SECTION = {
         ),
         (
             "SECTIONS = (\n",
-            'SECTIONS = (\n    Section("codec_bench.report.longest", "longest",\n'
+            'SECTIONS = (\n    PageSection("codec_bench.report.longest", "longest",\n'
             '            lambda tables: {"longest": longest_rows(one.label for one in tables.systems)}, lambda held: "Longest"),\n',
         ),
     ),

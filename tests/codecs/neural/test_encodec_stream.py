@@ -138,13 +138,13 @@ def test_two_streams_do_not_meet():
 def test_the_profile_streams_it(tmp_path):
     import soundfile
 
-    from codec_bench.apps.profiling.latency import measure
+    from codec_bench.apps.profiling.latency import measure_streaming
     from codec_bench.apps.profiling.settings import Settings
     from codec_bench.codecs.checks.material import ProfileClips
 
     codec, path = built(), tmp_path / "a.wav"
     soundfile.write(path, sound(48000).samples[0], 24000)
-    measured = measure(codec, ProfileClips([("a", str(path))], codec), Settings(stream_s=1.0))
+    measured = measure_streaming(codec, ProfileClips([("a", str(path))], codec), Settings(stream_s=1.0))
     assert measured["equals_offline"] and measured["missing_samples"] == 0
     assert measured["step_samples"] == HOP and measured["wave_difference"] < 1e-4
 
