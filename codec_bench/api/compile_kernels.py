@@ -47,10 +47,12 @@ def _calls(clip: Audio) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _compare_texts() -> None:
     from codec_bench.kernels.edit_distance.cpu import align
+    from codec_bench.kernels.edit_distance.words import number_words
     from codec_bench.text.error_rate import compound_error_rates
 
     items, offsets = np.arange(4, dtype=np.int32), np.array([0, 4], np.int64)
     align(items, offsets, items, offsets, 4, np.empty(0, np.uint8), 0)
+    number_words(items, offsets, np.zeros(1, bool))
     compound_error_rates(reference=_TEXTS[0], estimate=_TEXTS[1])
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, pairwise
 from typing import Any, Literal, get_args
 
@@ -19,11 +20,15 @@ import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.text.language import ALONE_CLASS
+from codec_bench.text.language import ALONE, ALONE_CLASS
 from codec_bench.text.normalise import get_normaliser
 
 Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
+PLAIN_CHARACTERS = 1_000_000
+"""Characters of a call whose words are numbered in Python, a tenth of a second, before compiled code is loaded."""
+_WHITE_CODES = 0x3001
+"""From this code point on there is no white space."""
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
 
 
@@ -267,14 +272,45 @@ def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int
     A character's number is its code point. Words are numbered in the order of their first appearance.
     """
     _check_unit(unit)
-    offsets = np.zeros(len(texts) + 1, np.int64)
     if unit == "char":
-        texts = [text.strip() for text in texts]
-        np.cumsum([len(text) for text in texts], out=offsets[1:])
-        codes = np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32)
+        codes, offsets = _code_points([text.strip() for text in texts])
         return codes, offsets, int(codes.max(initial=0)) + 1
+    if sum(map(len, texts)) > PLAIN_CHARACTERS:
+        from codec_bench.kernels.edit_distance.words import number_words
+
+        codes, offsets = _code_points(texts)
+        if unit == "mixed":
+            codes, offsets = _spaced(codes, offsets)
+        return number_words(codes, offsets, _white())
     split = [tokens(text, unit) for text in texts]
+    offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([*map(len, split)], out=offsets[1:])
     words = list(chain.from_iterable(split))
     numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return np.array([*map(numbers.__getitem__, words)], np.int32), offsets, len(numbers)
+
+
+def _code_points(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32), offsets
+
+
+def _spaced(codes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put spaces around each character in `ALONE`, and turn all white space into spaces."""
+    white = np.zeros(codes.shape, bool)
+    low = codes < _WHITE_CODES
+    white[low] = _white()[codes[low]]
+    alone = np.zeros(codes.shape, bool)
+    for first, last in ALONE:
+        alone |= (codes >= first) & (codes <= last)
+    ends = np.zeros(codes.size + 1, np.int64)
+    np.cumsum(1 + 2 * alone, out=ends[1:])
+    spread = np.full(ends[-1], ord(" "), np.int32)
+    spread[ends[:-1] + alone] = np.where(white, ord(" "), codes)
+    return spread, ends[offsets]
+
+
+@cache
+def _white() -> np.ndarray:
+    return np.array([chr(code).isspace() for code in range(_WHITE_CODES)])

@@ -45,14 +45,14 @@ def base_language(text: str) -> str:
     return "yue" if base == "zh" and any(subtag in _CANTONESE for subtag in parts[1:]) else base
 
 
-_ALONE = (
+ALONE = (
     (0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x3035), (0x3038, 0x303C), (0x3040, 0x312F), (0x31A0, 0x31BF),
     (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F),
     (0x20000, 0x323AF),
 )  # fmt: skip
 """Code points that are one item each in mixed text (Han characters, kana, bopomofo), as inclusive ranges."""
 
-ALONE_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _ALONE)
+ALONE_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in ALONE)
 """The same ranges, as the inside of a character class of a regular expression."""
 
 

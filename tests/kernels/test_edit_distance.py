@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from codec_bench.kernels.edit_distance import cpu, dispatch, ref
+from codec_bench.kernels.edit_distance import cpu, dispatch, ref, words
 
 KINDS = {"equal": ref.HIT, "replace": ref.SUBSTITUTION, "delete": ref.DELETION, "insert": ref.INSERTION}
 
@@ -143,6 +143,33 @@ def test_empty_and_single(pair):
 def test_words_are_split_at_spaces_and_runs_of_white_space(text):
     expected = [word for word in re.sub(r"\s{2,}", " ", text).strip().split(" ") if word]
     assert ref.split_words(text) == expected
+
+
+def numbered(texts):
+    codes = np.array([ord(c) for c in "".join(texts)], np.int32)
+    white = np.array([chr(c).isspace() for c in range(0x3001)])
+    return words.number_words(codes, np.cumsum([0, *map(len, texts)]), white)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.text(st.sampled_from("ab  \t\n\u00a0\u2003\u3000\x1c\x1f\u200bé😀"), max_size=12), max_size=6))
+def test_words_are_numbered_by_first_appearance(texts):
+    numbers, starts, different = numbered(texts)
+    expected = [ref.split_words(text) for text in texts]
+    assert np.diff(starts).tolist() == [len(w) for w in expected]
+    flat = [word for line in expected for word in line]
+    first = {word: k for k, word in enumerate(dict.fromkeys(flat))}
+    assert numbers.tolist() == [first[word] for word in flat] and different == len(first)
+
+
+def test_many_different_words_make_the_table_grow():
+    many = [f"{k:x}" for k in range(5000)] * 2
+    numbers, _, different = numbered([" ".join(many)])
+    assert different == 5000 and numbers.tolist() == [*range(5000)] * 2
+
+
+def test_no_white_space_is_beyond_the_table():
+    assert all(ord(c) < 0x3001 for c in map(chr, range(0x110000)) if c.isspace() or re.match(r"\s", c))
 
 
 def test_few_pairs_are_aligned_without_compiled_code_and_many_with_it(rng, monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.text import error_rate as text_error_rate
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.normalise import get_normaliser
 
@@ -187,3 +188,14 @@ def test_what_is_no_text_is_named_in_one_sentence(arguments, message):
 def test_texts_may_come_from_an_iterator():
     result = error_rate(reference=(text for text in ("a b", "c")), estimate=iter(["a b", "d"]))
     assert (result.hits, result.substitutions) == (2, 1)
+
+
+@pytest.mark.parametrize("unit", ["word", "mixed"])
+@settings(max_examples=150)
+@given(texts=st.lists(st.text(st.sampled_from("ab 今日 \t\u3000\x1f😀-"), max_size=14), min_size=1, max_size=6))
+def test_words_of_many_characters_have_the_numbers_of_few(unit, texts):
+    plain = text_error_rate._numbered(texts, unit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_error_rate, "PLAIN_CHARACTERS", -1)
+        compiled = text_error_rate._numbered(texts, unit)
+    assert [np.asarray(one).tolist() for one in plain] == [np.asarray(one).tolist() for one in compiled]
