@@ -25,8 +25,8 @@ from codec_bench.text.normalise import get_normaliser
 
 Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
-PLAIN_CHARACTERS = 1_000_000
-"""Characters of a call whose words are numbered in Python, a tenth of a second, before compiled code is loaded."""
+PLAIN_CHARACTERS = 300_000
+"""Characters of a call whose words are numbered in Python, at most a tenth of a second, before compiled code is loaded."""
 _WHITE_CODES = 0x3001
 """From this code point on there is no white space."""
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
