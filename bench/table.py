@@ -38,7 +38,7 @@ DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 SECTIONS = ("metrics", "codecs", "gpu", "models", "scale", "records")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
-INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
+INLINE = re.compile(r"(<!--\s*row:\s*([\w, -]+?)\s*-->).*?(<!--\s*/row\s*-->)", re.DOTALL)
 UNBOUND = re.compile(
     r"(?<![\w@.×-])\d+(?:\.\d+)?x\b(?! a\b)|\d(?:\.\d+)? times (?:as fast|as slow|as long|faster|slower|less time)"
 )

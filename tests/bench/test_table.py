@@ -99,6 +99,13 @@ def test_texts_get_ratio_spread_passes_machine_and_day(folder):
     assert faults() == []
 
 
+def test_a_mark_that_a_line_break_divides_gets_its_ratio_too(folder):
+    measured(6.0, 2.0)
+    (folder / "README.md").write_text(START + "\nIt is <!-- row:\nmine -->9 times<!-- /row\n--> as fast.\n", "utf-8")
+    settle(folder)
+    assert "<!-- row:\nmine -->3.0 times<!-- /row\n--> as fast." in (folder / "README.md").read_text("utf-8")
+
+
 def test_the_newest_rows_of_a_quiet_machine_stand(folder):
     measured(6.0, 2.0)
     measured(8.0, 2.0, date="2026-11-02T10:00:00Z")
