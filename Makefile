@@ -36,8 +36,8 @@ test: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The rooms of the core, without networks, models, pages in a browser and the files that take longest.
-CORE := audio config data machine decoding engine kernels metrics report stats store terminal text weights api benchmark test_docs.py \
-	test_errors.py test_layout.py test_notice.py
+CORE := audio config data machine decoding engine kernels messages metrics report stats store terminal text weights api benchmark test_docs.py \
+	test_layout.py test_notice.py
 test-core: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --quick $(addprefix tests/,$(CORE))
 

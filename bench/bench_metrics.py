@@ -19,7 +19,7 @@ from common import Cases, Options, bench, row
 
 from codec_bench import load_metric
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import REGISTRY
 from codec_bench.types import Audio, Score
 

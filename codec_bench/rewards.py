@@ -16,7 +16,7 @@ from typing import Any
 
 from codec_bench.apps.serving.items import Item
 from codec_bench.apps.serving.rewards import NoReward, Reward, RewardSpec, compute_reward, read_reward
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 __all__ = [
     "NoReward",

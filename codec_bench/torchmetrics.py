@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
     from torchmetrics import Metric as TorchMetric

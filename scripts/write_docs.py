@@ -37,7 +37,7 @@ from codec_bench.config import read_config
 from codec_bench.config.option import options_of
 from codec_bench.config.registry import Spec, load_attribute
 from codec_bench.config.request import REQUESTS, Command
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, in_words, shifts_in_spreads
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS

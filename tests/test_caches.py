@@ -33,7 +33,7 @@ from codec_bench.data.archives import unpacked
 from codec_bench.decoding.table import Locator, read_located
 from codec_bench.engine import recorded_sounds
 from codec_bench.engine.plan import build_plan
-from codec_bench.errors import RunMismatch
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Audio, Message, Request, Response
 from codec_bench.weights.find import LocalCheckpoint

@@ -21,7 +21,7 @@ LINKED = ("benchmarks", "configs", "kernels")
 
 # From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("messages", "errors", "machine", "config"),
+    ("messages", "machine", "config"),
     ("decoding",),
     ("types",),
     ("audio", "text", "data", "weights", "kernels", "workers"),
@@ -34,11 +34,11 @@ LAYERS = (
 # Rooms that see less than their layer allows.
 ONLY = {
     "types": {"decoding", "messages"},
-    "decoding": {"errors", "messages", "config"},
+    "decoding": {"messages", "config"},
     "kernels": set(),
-    "networks": {"kernels", "messages", "errors", "machine", "types"},
-    "stats": {"kernels", "store", "types", "messages", "errors"},
-    "report": {"store", "stats", "types", "messages", "errors"},
+    "networks": {"kernels", "messages", "machine", "types"},
+    "stats": {"kernels", "store", "types", "messages"},
+    "report": {"store", "stats", "types", "messages"},
     "cli": {room for layer in LAYERS for room in layer} - {"apps"},
 }
 # Applications import the core, and each other only so.

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from codec_bench.config.registry import doc_summary
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 

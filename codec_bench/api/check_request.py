@@ -16,7 +16,7 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Source
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.plan import build_plan
-from codec_bench.errors import Note, UserError
+from codec_bench.messages.errors import Note, UserError
 
 
 def check_request(request: CommandOptions, values: Mapping[str, Any]) -> tuple[Source, ...]:

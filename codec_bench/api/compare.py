@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.option import names
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.paired import Comparison, holm

@@ -12,9 +12,9 @@ from importlib.resources import files
 
 from codec_bench.api.finding import Finding
 from codec_bench.api.gpus import check_gpus
-from codec_bench.errors import UserError
 from codec_bench.machine.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 _NOT_FOR_USERS = ("dev", "docs", "all")

@@ -15,7 +15,7 @@ from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
 from codec_bench.engine.running import Progress, Running, choose_running, quiet
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.folders import mark_finished

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report import harnesses, hugging_face, submission
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.report.paper import export_summary

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.api.finding import Finding
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import UserError, on_disk
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.benchmark import Benchmark

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

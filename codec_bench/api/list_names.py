@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.config.registry import doc_summary
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow

@@ -17,9 +17,9 @@ from codec_bench.config.option import names
 from codec_bench.engine.plan import Plan, build_plan, list_features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
-from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.messages import of_error
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, Metric, compared, flagged, inputs_or_score
 from codec_bench.text.language import base_language

@@ -12,7 +12,7 @@ from codec_bench.benchmark.controls import record_controls
 from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
-from codec_bench.errors import Note, UserError
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.answers import has_answers

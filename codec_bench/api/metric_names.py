@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.config.registry import doc_summary
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 BETTER = {True: "higher", False: "lower", None: "neither"}
 COST = "s an hour"

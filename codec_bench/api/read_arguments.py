@@ -15,7 +15,7 @@ from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 
 if TYPE_CHECKING:

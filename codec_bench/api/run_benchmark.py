@@ -35,7 +35,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Running, choose_running
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import AnswersPending, MissingExtra, UnknownName, UserError
+from codec_bench.messages.errors import AnswersPending, MissingExtra, UnknownName, UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import facts_of

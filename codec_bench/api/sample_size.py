@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.config.option import names
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table

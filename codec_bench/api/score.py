@@ -29,7 +29,7 @@ from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import System, read_generated
-from codec_bench.errors import Note, UserError, first_of
+from codec_bench.messages.errors import Note, UserError, first_of
 from codec_bench.metrics import build_metric, chosen_metrics, expand
 from codec_bench.metrics.groups import NEEDS_TARGET, needs_target
 from codec_bench.report.open_run import Run

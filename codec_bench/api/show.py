@@ -10,7 +10,7 @@ from typing import Any
 
 from codec_bench.api.benchmark_names import describe, is_benchmark_path, is_model_config
 from codec_bench.api.metric_names import BETTER, COST
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 def show(

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from codec_bench.errors import MissingExtra, UserError, optional_package
+from codec_bench.messages.errors import MissingExtra, UserError, optional_package
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.record import Run

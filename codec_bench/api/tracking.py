@@ -11,7 +11,7 @@ from time import monotonic
 
 from codec_bench.api.trackers import Tracker, collect_material, open_tracker, parse_target
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.store.folders import run_folders

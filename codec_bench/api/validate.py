@@ -15,8 +15,8 @@ from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
 from codec_bench.config.registry import declared_methods, is_own_code
-from codec_bench.errors import Note, UnknownName, UserError
 from codec_bench.messages import Diagnostic, as_reason, as_remark
+from codec_bench.messages.errors import Note, UnknownName, UserError
 from codec_bench.types import Audio
 
 

@@ -23,7 +23,7 @@ from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure
 from codec_bench.engine.stage import compute_features
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import Audio, Score
 
 TOLERANCE = 1e-5

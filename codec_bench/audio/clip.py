@@ -23,7 +23,7 @@ from codec_bench.config.file_content import file_hash
 from codec_bench.decoding.decode import check_audio, decode_bytes
 from codec_bench.decoding.read import file_of
 from codec_bench.decoding.remote import is_url
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Built
 
 MOST_BYTES = 512 << 20

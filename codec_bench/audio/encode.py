@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
 MOST_CHANNELS = 8

@@ -25,7 +25,7 @@ from codec_bench.benchmark.definition.loader import benchmark_names, find_entry,
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.benchmark.judge.rubric import with_own_rubrics
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Benchmark:
@@ -70,7 +70,7 @@ def suite(name: str) -> tuple[str, ...]:
         UnknownName: there is no such suite, or it names a benchmark that does not exist.
     """
     from codec_bench.config import read_config
-    from codec_bench.errors import UnknownName
+    from codec_bench.messages.errors import UnknownName
 
     document = read_config("suite", name)
     known = benchmark_names()

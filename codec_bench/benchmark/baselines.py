@@ -10,8 +10,8 @@ from pathlib import Path
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import Alternative
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.controls import control_of
 from codec_bench.store.folders import run_folders

@@ -32,8 +32,8 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import Prompt, part_reads
 from codec_bench.benchmark.run_request import BenchmarkRequest
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.controls import compare_controls, marks_of
 from codec_bench.store.answers import AnswerWriter

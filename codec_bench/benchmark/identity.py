@@ -7,7 +7,7 @@ from dataclasses import replace
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED
 from codec_bench.benchmark.reading import versioned
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.identity import Identity, data_hash, hashed, identity_of

@@ -39,8 +39,8 @@ from codec_bench.benchmark.run_request import BenchmarkRequest, labelled_judges,
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.config.registry import code_hash, is_own_code
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models import check_served, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache

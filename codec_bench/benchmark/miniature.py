@@ -25,8 +25,8 @@ import soundfile
 
 from codec_bench.benchmark import Benchmark, benchmark_names, load_benchmark
 from codec_bench.config import load_yaml
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import SOUNDS
 
 ROWS = 4

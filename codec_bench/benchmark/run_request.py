@@ -23,8 +23,8 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark.asking.benchmarks import Preview
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_json import UNSET

@@ -20,8 +20,8 @@ from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import start_engine
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import DATABASE, REQUEST, Run

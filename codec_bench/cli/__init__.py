@@ -46,7 +46,7 @@ def _main() -> None:
     # Collecting garbage while importing takes a tenth of a short command's time.
     gc.disable()
     from codec_bench.cli.app import app
-    from codec_bench.errors import UserError
+    from codec_bench.messages.errors import UserError
     from codec_bench.terminal.output import guard_output, print_notes, talk
 
     gc.freeze()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.terminal.groups import command_group
 
 answers_app = command_group("answers", "List and delete cached answers of models.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.config import check_settings
-from codec_bench.errors import UserError, plain
+from codec_bench.messages.errors import UserError, plain
 from codec_bench.terminal.options import CallLimit, Device, Json, MemoryGib, Seed, Set
 from codec_bench.terminal.output import console, print_json, table
 from codec_bench.terminal.request import parse_settings

@@ -61,7 +61,7 @@ def sample_size(
 def _print_pairs(pairs: Sequence[SystemPair]) -> None:
     from rich.text import Text
 
-    from codec_bench.errors import plain
+    from codec_bench.messages.errors import plain
     from codec_bench.report.table import comparison_notes, comparison_table
     from codec_bench.stats.paired import undecidable
 

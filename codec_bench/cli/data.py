@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Json
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from codec_bench.errors import count_of, first_of
+from codec_bench.messages.errors import count_of, first_of
 from codec_bench.terminal.output import console, print_json, table, talk
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     from rich.text import Text
 
-    from codec_bench.errors import plain
+    from codec_bench.messages.errors import plain
     from codec_bench.report.table import failures_table, summary_notes, summary_table
 
     out = console()

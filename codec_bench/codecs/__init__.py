@@ -22,8 +22,8 @@ from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.machine.process_state import build_preserving_torch
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import not_discrete
 
 # The adapters that configs/codec/*.yaml refer to. The names that a person types are declared in those files.

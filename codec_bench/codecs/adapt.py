@@ -18,9 +18,9 @@ import numpy as np
 
 from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.errors import UserError, describe
 from codec_bench.machine.process_state import preserved_torch_state
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, describe
 from codec_bench.types import Audio, Codes, Latents, Sent
 
 _LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.config import config_names, read_config
 from codec_bench.config.registry import Spec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 class _Strict(BaseModel):

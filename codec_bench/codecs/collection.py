@@ -21,7 +21,7 @@ from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.catalogue import CodecEntry, CodecFamily, Licence
 from codec_bench.config import config_names, read_config
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
 _SHORTEST_S = 0.1

@@ -21,7 +21,7 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_of, read_command
 from codec_bench.codecs.embedded_speech import embedded_clip
-from codec_bench.errors import AudioError, UserError
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
 from codec_bench.workers.programs import filled, last_words, run_program, write_pcm
 

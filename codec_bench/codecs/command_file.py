@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.workers.programs import PLACEHOLDER, find_program
 
 Bytes = Annotated[int, Field(ge=0)]

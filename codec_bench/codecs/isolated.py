@@ -17,7 +17,7 @@ import numpy as np
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
 from codec_bench.codecs.collection import SIDE_INFO, CollectionCodec
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
 from codec_bench.workers.environment import find_environment, make_environment, read_env

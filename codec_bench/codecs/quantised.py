@@ -20,7 +20,7 @@ from codec_bench.codecs.adapt import check_encoded, ready
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.checks.labels import side_bits
 from codec_bench.codecs.embedded_speech import embedded_clip
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
 OPTION = "latent_bits"

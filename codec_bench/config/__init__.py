@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 import yaml
 
 from codec_bench.config.loading import LONGEST, parse_yaml
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -13,7 +13,7 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 LONGEST = 1 << 20
 DEEPEST = 100

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 Of = Literal["verb", "running", "cluster", "terms", "settings", "terminal"]
 _WIDTH = 128

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from codec_bench.config import Mark, load_yaml_with_marks
 from codec_bench.config.option import names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, Command, CommandOptions
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 _VERBS = {"evaluate": "eval"}
 """Recorded names of commands, where they differ from the typed ones."""

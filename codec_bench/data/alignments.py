@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 _TIERS = ("phones", "phone")
 _WORD_TIERS = ("words", "word")

@@ -22,8 +22,8 @@ from typing import IO, Any
 
 from codec_bench.config.file_content import file_hash
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 LIMIT_VARIABLE = "CODEC_BENCH_MOST_UNPACKED_GIB"
 _MOST_RATIO, _LEAST_LIMIT_BYTES = 100, 1 << 30

@@ -27,8 +27,8 @@ import numpy as np
 from codec_bench.config.option import names
 from codec_bench.data.rows import ALIASES, PROBLEM
 from codec_bench.decoding.remote import shown
-from codec_bench.errors import UserError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, first_of
 from codec_bench.types import Sample
 
 FACTS = ("speaker", "language", "duration", "sample_rate")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from codec_bench.data.rows import PROBLEM
 from codec_bench.data.source import Source, open_source
 from codec_bench.decoding.remote import is_url
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.types import Sample
 
 KINDS = (".jsonl", ".parquet")

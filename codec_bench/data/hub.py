@@ -17,8 +17,8 @@ from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.data.archives import is_archive, unpacked
-from codec_bench.errors import UserError, hub_fault, server_status
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"

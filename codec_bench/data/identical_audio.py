@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.data.source import problem_of
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Sample
 
 LOOKED_AT = 24

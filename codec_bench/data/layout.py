@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.data.hub import CONVERTED, Repository, hub_trouble
-from codec_bench.errors import MissingExtra, UserError, server_status
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError, server_status
 
 _SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<of>\d{5})(?P<rest>.*)")
 _CARDS = ("README.md", ".huggingface.yaml")

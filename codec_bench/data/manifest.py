@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, TextIO
 from codec_bench.data.remote import joined
 from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, DoubleKey, Row, parse_json
 from codec_bench.decoding.table import Locator
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384

@@ -11,8 +11,8 @@ from codec_bench.data.layouts import FOLDER
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
 from codec_bench.decoding.read import file_of
-from codec_bench.errors import UserError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, first_of
 from codec_bench.types import Sample
 
 

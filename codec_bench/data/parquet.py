@@ -20,8 +20,8 @@ from codec_bench.data.cells import (
 )
 from codec_bench.data.hub import Repository
 from codec_bench.decoding.table import RATES, Locator
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from codec_bench.config.paths import cache_folder
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.remote import filesystem, is_url, read_remote, shown, tried
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 _WEB = ("http://", "https://")
 

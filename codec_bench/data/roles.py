@@ -9,8 +9,8 @@ from typing import get_args
 from codec_bench.data.layouts import Role
 from codec_bench.data.layouts.lists import TARGET
 from codec_bench.data.source import Source, problem_of
-from codec_bench.errors import Note, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.types import Sample
 
 _PROMPT_COLUMN = "prompt_text"

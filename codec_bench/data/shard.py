@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 _WRITTEN = re.compile(r"([0-9]+)/([0-9]+)")
 MOST_SHARDS = 100_000

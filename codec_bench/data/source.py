@@ -37,8 +37,8 @@ from codec_bench.decoding.read import file_of, find_member
 from codec_bench.decoding.remote import is_url, shown
 from codec_bench.decoding.span import find_span
 from codec_bench.decoding.table import find_locator
-from codec_bench.errors import Note, UserError
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.types import MEASURED_BY, Sample
 
 _HERE = Path(__file__).resolve().parent

@@ -13,8 +13,8 @@ from codec_bench.data.cells import SOUND_TYPE, SoundPaths, find_class_names, sou
 from codec_bench.data.hub import Repository
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 _LINES_FOR_COLUMNS = 100
 

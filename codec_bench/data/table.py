@@ -25,8 +25,8 @@ from codec_bench.data.manifest import READERS, CellSound, Columns, make_row
 from codec_bench.data.parquet import ParquetRows
 from codec_bench.data.rows import ALIASES, Row, rank
 from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 __all__ = ["SPLIT", "Table", "open_table", "row_problem"]
 

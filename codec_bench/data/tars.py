@@ -34,8 +34,8 @@ from codec_bench.data.rows import ALIASES, DoubleKey, Row, parse_json
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import TarMember
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 SUFFIX = ".tar"
 MOST_FILES = 100_000

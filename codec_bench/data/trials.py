@@ -13,8 +13,8 @@ from pathlib import Path
 
 from codec_bench.data.source import Source
 from codec_bench.decoding.decode import SUFFIXES
-from codec_bench.errors import Note, UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import Note, UserError, on_disk
 from codec_bench.types import TRIALS
 
 _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 
 Content = bytes | mmap.mmap
 Order = Literal["little", "big"]

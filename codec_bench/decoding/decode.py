@@ -22,8 +22,8 @@ import numpy as np
 
 from codec_bench.decoding.concatenated_files import missing_bytes, second_file
 from codec_bench.decoding.declared_sizes import SizePlan, plan
-from codec_bench.errors import AudioError, describe
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, describe
 
 if TYPE_CHECKING:
     import soundfile

@@ -14,8 +14,8 @@ from codec_bench.decoding.decode import Decoded, decode_bytes, read_file
 from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.span import find_span, read_span
 from codec_bench.decoding.table import find_locator, read_located
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 
 _LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from codec_bench.errors import AudioError, MissingExtra, UserError, describe
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, MissingExtra, UserError, describe
 
 TRIES = 4
 PAUSES_S = (0.5, 2.0, 5.0)

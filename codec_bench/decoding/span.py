@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 
 MARK = "#t="
 SLACK_S = 0.02

@@ -25,8 +25,8 @@ import numpy as np
 
 from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded, check_audio, decode_bytes, decoded, guarded, read_file
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 
 if TYPE_CHECKING:
     import pyarrow as pa

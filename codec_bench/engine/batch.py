@@ -20,8 +20,8 @@ from codec_bench.engine.pool import Died, Done, Pool, WorkerBatch
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.stage_queue import QueuedItem, WaitingItems
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import DeviceUnusable, UserError
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import DeviceUnusable, UserError
 from codec_bench.networks.batch_shapes import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long next to the time of sending a batch, short enough that all workers finish at about one time

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from codec_bench.errors import UserError
 from codec_bench.machine.environment import cpu_count
+from codec_bench.messages.errors import UserError
 
 
 def _driver() -> ctypes.CDLL | None:

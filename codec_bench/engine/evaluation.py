@@ -25,7 +25,7 @@ from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, start_engine
 from codec_bench.engine.timings import Timeline, name_some
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
 from codec_bench.store.files import write_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data.shard import MOST_SHARDS
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 LOCAL, RAY = "local", "ray"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.data import Source
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 

@@ -14,8 +14,8 @@ from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
 from codec_bench.engine.systems import System, name_systems
-from codec_bench.errors import UserError, describe
 from codec_bench.features.base import Feature
+from codec_bench.messages.errors import UserError, describe
 
 FIRST_S = 600.0
 """Padded seconds of a first batch on a large GPU, at most: launches then take little of its time."""

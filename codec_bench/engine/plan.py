@@ -19,10 +19,10 @@ from codec_bench.config import check_settings
 from codec_bench.config.registry import Spec
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, name_systems, read_systems
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
 from codec_bench.machine.process_state import preserved_process_state
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
 from codec_bench.weights import WeightsMissing, noting, weights_identity

@@ -22,9 +22,9 @@ from typing import IO, Any
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
-from codec_bench.errors import UserError
 from codec_bench.machine.environment import cpu_count
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause

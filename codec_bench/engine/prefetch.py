@@ -20,7 +20,7 @@ from codec_bench.decoding.read import TarMember, find_member
 from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.span import cut_span, find_span
 from codec_bench.engine.systems import System
-from codec_bench.errors import UserError, describe
+from codec_bench.messages.errors import UserError, describe
 from codec_bench.types import Sample
 
 THREADS = 16

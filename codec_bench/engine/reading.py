@@ -23,8 +23,8 @@ from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Arena, Region, Segments, round_up
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 READING = "decode and resample"

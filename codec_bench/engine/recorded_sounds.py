@@ -20,7 +20,7 @@ from codec_bench.decoding.remote import is_url, remote_state, shown
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.run import SOUND_DIGITS
 from codec_bench.engine.running import Progress
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio
 

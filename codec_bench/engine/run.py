@@ -37,9 +37,9 @@ from codec_bench.engine.stage import (
 )
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, describe_phase, sum_timings
-from codec_bench.errors import UserError
 from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, compared, flagged, inputs_or_score
 from codec_bench.store.rows import SILENT, ItemRecord, Results
 from codec_bench.store.statuses import FAILURES

@@ -19,8 +19,8 @@ from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, EngineSettings
-from codec_bench.errors import UserError, on_disk
 from codec_bench.machine.environment import cpu_count, machine, versions
+from codec_bench.messages.errors import UserError, on_disk
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24

@@ -23,10 +23,10 @@ from codec_bench.audio.level_checks import all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.config.registry import lent, load_attribute
 from codec_bench.engine.arena import Region, Segments
-from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature
 from codec_bench.machine.process_state import end_if_forked, preserved_torch_state
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import SILENT
 from codec_bench.types import Audio, Score
 

@@ -21,7 +21,7 @@ from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Sample
 
 UNPROCESSED = "unprocessed"

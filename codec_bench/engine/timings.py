@@ -11,7 +11,7 @@ from codec_bench.engine.batch import StageState
 from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 
 
 @dataclass(slots=True, eq=False)

@@ -32,9 +32,9 @@ from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
-from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.machine.memory import give_back, is_device_error, out_of_memory, placed
 from codec_bench.messages import of_error
+from codec_bench.messages.errors import DeviceUnusable, UserError, describe
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """Classes by kind; a check uses its codec's stage, and `StepStage` announces progress."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import NetworkFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, reduce_cached
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.features.windowed import WindowedBatch, cut_windows
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled

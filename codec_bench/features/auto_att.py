@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.pitch import unusable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import Precision, computing
 from codec_bench.weights import find
 

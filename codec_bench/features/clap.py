@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.pitch import unusable
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
 from codec_bench.machine.environment import own_threads
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.networks.on_device import change_samples, concatenate, fit_samples
 
 RATE_HZ = 16_000

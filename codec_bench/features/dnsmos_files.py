@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError
+from codec_bench.messages.errors import MissingExtra, WeightsError
 
 if TYPE_CHECKING:
     from codec_bench.kernels.dnsmos.ref import DnsmosWeights

@@ -8,9 +8,9 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights import find, load_into, unfilled
 from codec_bench.weights.state import check_archive
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.precision_names import suffix
 from codec_bench.features.speakers.s3prl import RATE_HZ, S3prl, protocol
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks.precision import computing
 
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.base import NetworkFeature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled

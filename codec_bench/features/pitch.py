@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.machine.environment import package_version
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE_HZ = 16_000
 WORLD_FLOOR_HZ, WORLD_CEILING_HZ = 40.0, 800.0

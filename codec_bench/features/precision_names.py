@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import Precision
 
 BY_AUTOCAST: dict[str, Precision] = {"bfloat16": "bfloat16", "tf32": "tf32"}

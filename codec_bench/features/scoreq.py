@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature, Wav2Vec2Feature
 from codec_bench.features.padded import PaddedBatch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.on_device import fit_samples
 from codec_bench.weights import find, load_into, load_state, unfilled
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.machine.environment import own_threads
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.weights import find
 
 KEYS = ("coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall")

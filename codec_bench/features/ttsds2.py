@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.audio.noises import NOISES, noises
-from codec_bench.errors import UserError
 from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.features.pitch import check_world, import_world, unusable
+from codec_bench.messages.errors import UserError
 
 SET_RATE_HZ, FEWEST_SAMPLES = 22_050, 16_000
 """The rate at which TTSDS2 reads sets, and the least number of samples at that rate."""

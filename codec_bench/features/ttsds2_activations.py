@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.padded_passes import EIGHT_SECONDS
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import NetworkFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, RATE_HZ
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, prepare_signals, protocol_of
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, cut_windows, windowed_batch
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import find_all, load_into, load_state, unfilled
 
 ENCODER = "hubert-base-ls960"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled

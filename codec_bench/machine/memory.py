@@ -132,7 +132,7 @@ def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
         if device == "cpu" or not out_of_memory(error):
             raise
     give_back(device)
-    from codec_bench.errors import DeviceFull
+    from codec_bench.messages.errors import DeviceFull
 
     raise DeviceFull(name, device, _free(device))
 

@@ -8,9 +8,9 @@ Which file to open
     `models.py` answers of models; `store.py` records and files of other programs;
     `stats.py` values, intervals, tests and marks; `data.py` data sets and tables; `decoding.py` files of sounds;
     `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`;
-    `general.py` for several rooms.
+    `general.py` for several rooms; `errors.py` the exceptions that carry them.
 
-Every module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
+Every other module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
 its parameters, never by sentences. A sentence is a format string over the parameters, or a function of them.
 """
 
@@ -262,4 +262,5 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
 
 
 for _info in iter_modules(__path__):
-    register(_info.name, import_module(f"{__name__}.{_info.name}").SENTENCES)
+    if _info.name != "errors":
+        register(_info.name, import_module(f"{__name__}.{_info.name}").SENTENCES)

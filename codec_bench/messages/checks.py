@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.errors import count_of
+from codec_bench.messages.errors import count_of
 
 
 def _listed(names: Sequence[str], separator: str = ", ") -> str:

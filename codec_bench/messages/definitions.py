@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 
 _SHOWN = 3
 

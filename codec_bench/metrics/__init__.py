@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.config import read_config
 from codec_bench.config.option import names
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.scorers import SCORERS
 from codec_bench.machine.process_state import build_preserving_torch
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.metrics.base import Inputs, Metric
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def build_metric(text: str) -> Metric:
 
         return VersaMetric(spec.name, spec.argument)
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
-        from codec_bench.errors import UnknownName
+        from codec_bench.messages.errors import UnknownName
 
         raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS, *group_names()])
     options: dict[str, Any] = {"variant": spec.argument, "point": spec.point}

@@ -17,8 +17,8 @@ import numpy as np
 
 from codec_bench.audio.level_checks import INCONCLUSIVE, find_mismatch, lacks_speech, measure_levels
 from codec_bench.audio.resample import cut, fit_length
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import NO_SPEECH, SHORT_INCONCLUSIVE, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap, TextEncoder
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, Inputs, Metric
 from codec_bench.metrics.sim import cosine_of
 from codec_bench.types import Score

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 from codec_bench.workers.programs import PLACEHOLDER, filled, find_program, run_program, write_pcm

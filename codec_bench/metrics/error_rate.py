@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.config.registry import Spec
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.text.language import base_language
 from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, get_rule

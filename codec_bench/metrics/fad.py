@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
 from codec_bench.store.embeddings import KEY, packed

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codec_bench.config.registry import Spec
-from codec_bench.errors import Note, UserError
 from codec_bench.features import load_feature
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.metrics import (
     FETCHED_BY_PACKAGES,
     OFFLINE,

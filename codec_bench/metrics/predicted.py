@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from codec_bench.config.registry import call_with_known
-from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features.scorers import SCORERS, Output, ScorerRow, row_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.types import Score
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 

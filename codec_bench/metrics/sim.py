@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
 from codec_bench.features.speakers import s3prl
 from codec_bench.features.speakers.ge2e import Ge2e, Ge2eVad
@@ -16,6 +15,7 @@ from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ER
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.types import Score
 

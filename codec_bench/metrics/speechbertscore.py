@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.frames import frames_protocol
 from codec_bench.features.precision_names import BY_AUTOCAST, parse_precision, suffix
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import UPSTREAM
 from codec_bench.metrics.units import METHOD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
 from codec_bench.text.language import base_language

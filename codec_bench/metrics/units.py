@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.units import CLUSTERS, HubertUnits
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.text.error_rate import sequence_error_rates
 from codec_bench.types import Score

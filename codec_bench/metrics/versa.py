@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.config import load_yaml
-from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 from codec_bench.workers import wire

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra
 from codec_bench.metrics.base import Inputs, Metric, variant_name
 from codec_bench.metrics.visqol_mapping import exponential, lattice, regression
 from codec_bench.types import Score

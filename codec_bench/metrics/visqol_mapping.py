@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

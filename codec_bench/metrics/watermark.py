@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from codec_bench.errors import UserError
 from codec_bench.features.audioseal import AudioSeal
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.types import Score
 

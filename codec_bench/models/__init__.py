@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.config.registry import Registry, is_own_code, load_attribute
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import LookedUp, Served
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Request, Sound
 
 

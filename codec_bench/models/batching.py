@@ -19,9 +19,9 @@ from time import perf_counter
 from typing import Any, Literal
 
 from codec_bench.audio.budget import Budget
-from codec_bench.errors import UserError
 from codec_bench.machine.memory import give_back, out_of_memory
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import join, split_windows

@@ -25,8 +25,8 @@ from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.config.bounded_cache import BoundedCache
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError
 from codec_bench.messages import as_remark, read
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"

@@ -10,8 +10,8 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.config.registry import is_own_code
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.error_rate import recognisers
 from codec_bench.models import is_own_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo

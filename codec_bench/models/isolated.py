@@ -22,8 +22,8 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip, bytes_digest
 from codec_bench.config.file_content import path_hash
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import join, split_windows
 from codec_bench.types import Audio, Request, Response

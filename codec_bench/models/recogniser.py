@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
 from codec_bench.machine.memory import placed
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY, ModelInfo

@@ -15,8 +15,8 @@ from difflib import SequenceMatcher
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of, joined
 from codec_bench.models.base import ModelInfo
 from codec_bench.text.degenerate_answers import items_of

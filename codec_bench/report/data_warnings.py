@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codec_bench.errors import first_of, plain
+from codec_bench.messages.errors import first_of, plain
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_types import SystemSummary
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import to_codes
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary import summarise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from codec_bench.errors import plain
 from codec_bench.messages import Diagnostic, in_common
+from codec_bench.messages.errors import plain
 from codec_bench.report.data_warnings import warned_notes
 from codec_bench.stats.summary_types import (
     BITRATE,

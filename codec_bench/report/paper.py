@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codec_bench.errors import count_of
+from codec_bench.messages.errors import count_of
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import chance_text, value_notes
 from codec_bench.report.controls.rows import control_notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary

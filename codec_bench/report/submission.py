@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import Exchange, exchanges, has_answers
 from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run

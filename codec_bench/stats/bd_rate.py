@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import degrees_of_freedom, jackknife_error, t_quantile
 from codec_bench.stats.intervals import FEW_UNITS, FEWEST_UNITS, LEVEL, Interval
 from codec_bench.stats.notes import Note, too_few

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 Bounds = tuple[float | None, float | None]
 """Least and greatest value; None if unknown."""

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
 from codec_bench.stats.bounds import Bounds, at_bound, checked_bounds, is_rate, supposed_bounds, within_bounds
 from codec_bench.stats.cluster_variance import (

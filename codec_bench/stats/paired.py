@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import CORPUS_DRAWS, corpus_difference
 from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
 from codec_bench.stats.cluster_variance import (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import drawn_sums
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, unit_codes
 from codec_bench.stats.notes import Note, too_few

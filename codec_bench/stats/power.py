@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL
 from codec_bench.stats.paired import FEWEST_FOR_P, POWER

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.data_warnings import Tally
 from codec_bench.stats.paired import ItemParts

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.corpus import FOLDS

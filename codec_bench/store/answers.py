@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from codec_bench.errors import RunMismatch
 from codec_bench.messages import Diagnostic, as_reason, as_remark
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import REQUEST, Run

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run, recorded_request

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NUMBERS, TableRow
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages.errors import UserError, on_disk
 
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 

@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import RunLocked, UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import DATABASE

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.store.files import read_json
 from codec_bench.types import Sample, Score, Status
 

@@ -20,8 +20,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import DamagedRecord, UserError, on_disk
 from codec_bench.messages import Diagnostic, read
+from codec_bench.messages.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import (
     CHECKSUM,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic, from_json
+from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.judge_tests import Figure
 

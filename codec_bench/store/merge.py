@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import RunMismatch, UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import RunMismatch, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.messages import Diagnostic, from_codes
+from codec_bench.messages.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.integrity import DATABASE, GENERATION

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
-from codec_bench.errors import plain
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import plain
 from codec_bench.types import FLAG_FROM, Score
 
 SOUND = "<audio>"

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 from codec_bench.audio.encode import flac_bytes
-from codec_bench.errors import DamagedRecord
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import DamagedRecord
 from codec_bench.types import Audio
 
 _HASH = re.compile(r"-([0-9a-f]{16})\.flac")

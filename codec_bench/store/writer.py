@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codec_bench.data.columns import recorded_columns, recorded_path, recorded_values
-from codec_bench.errors import RunMismatch, UserError
 from codec_bench.messages import Diagnostic, to_codes
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, GENERATION, SCHEMA

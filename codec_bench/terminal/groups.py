@@ -8,7 +8,7 @@ import typer
 import typer.core
 
 from codec_bench.config.option import kind_of
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 class StrictCommand(typer.core.TyperCommand):

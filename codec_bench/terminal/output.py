@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import Note, UserError, plain
+from codec_bench.messages.errors import Note, UserError, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

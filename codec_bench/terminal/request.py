@@ -15,7 +15,7 @@ import typer
 
 from codec_bench.config.option import Option, names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, CommandOptions
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 _META = "codec_bench.settings"
 _TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[str]}

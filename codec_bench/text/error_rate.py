@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.text.language import ALONE, ALONE_CLASS
 from codec_bench.text.normalise import get_normaliser
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text import cardinals, open_asr, own_steps, published_steps, spelling_variants
 from codec_bench.text.own_steps import Step
 from codec_bench.text.whisper import REMEMBERED, whisper_en

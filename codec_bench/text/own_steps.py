@@ -30,7 +30,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from codec_bench.errors import MissingExtra
+from codec_bench.messages.errors import MissingExtra
 from codec_bench.text import numbers_en, numbers_ko, numbers_zh
 from codec_bench.text.language import ALONE_CLASS
 

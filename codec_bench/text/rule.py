@@ -9,8 +9,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, error_rates
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser

@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.cardinals import SEPARATORS
 from codec_bench.text.published_rules import published_rules
 from codec_bench.text.rule import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, Recipe, Rule, weighted_mean

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 REMEMBERED = 32_768
 """How many texts each normaliser caches; they take a few megabytes."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from codec_bench.config.file_content import file_hash
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.state import load_state
 
 LEAST_BYTES = 64 << 20

@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from codec_bench.config.network import TIMEOUT_S, offline
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]

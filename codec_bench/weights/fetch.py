@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.download import Progress, Unreachable, WrongContent
 from codec_bench.weights.find import WEIGHTS_VARIABLE, LocalCheckpoint, download_folder, lookup, places_in

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 
 from codec_bench.config.file_content import files_hash, path_hash
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
 from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin

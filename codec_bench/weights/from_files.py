@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import CheckpointVariant, hub_file
 from codec_bench.weights.download import Unreachable, check_room, read_json, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint, places_in

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S
-from codec_bench.errors import WeightsError, hub_fault
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError, hub_fault
 from codec_bench.weights.catalogue import Checkpoint, readable
 from codec_bench.weights.download import Unreachable, check_room, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint

@@ -8,8 +8,8 @@ from typing import IO
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 
 CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")

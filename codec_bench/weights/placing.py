@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, CheckpointVariant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
 from codec_bench.weights.find import LocalCheckpoint, download_folder

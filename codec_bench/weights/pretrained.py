@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.state import check_archive
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from codec_bench.config import load_yaml
-from codec_bench.errors import UserError, WeightsError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError, first_of
 
 MOST_GROWTH = 2
 """The most growth of an archive when unpacked; `torch.save` does not compress."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from codec_bench.errors import WeightsError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.find import LocalCheckpoint, find
 from codec_bench.weights.origin import Declaration, git_id_of, read_hub_declaration, read_origin, sha256_of

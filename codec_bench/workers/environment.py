@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.config import SUFFIX, fit, load_yaml, read_config
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 
 _NAME = r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?"
 _HASHES = r"(\s+--hash=\S+)*"

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.workers import wire
 from codec_bench.workers.host import WorkerEnded, WorkerHost, WorkerSettings
 

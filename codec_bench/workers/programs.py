@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.errors import UserError, on_disk
+from codec_bench.messages.errors import UserError, on_disk
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _LOG = "program.log"

@@ -5,7 +5,7 @@ import pytest
 from codec_bench.api.compare import compare
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.api.executors import show_progress
 from codec_bench.engine.running import Running, quiet
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def test_the_recipient_is_what_the_caller_says(monkeypatch):

@@ -12,7 +12,7 @@ from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.codecs import codec_board
 from codec_bench.apps.site.api import site
 from codec_bench.apps.site.folder import SiteFolder
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord

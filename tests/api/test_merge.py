@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codec_bench import evaluate, merge, open_run, score
-from codec_bench.errors import Note, RunMismatch, UserError
+from codec_bench.messages.errors import Note, RunMismatch, UserError
 
 OPTIONS = {"workers": 1, "check": False, "cache": False, "page": False}
 KIND = {

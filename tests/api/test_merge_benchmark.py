@@ -9,7 +9,7 @@ import yaml
 
 from codec_bench import merge, run_benchmark
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.answers import exchanges
 
 MODEL = '''

@@ -73,7 +73,7 @@ def test_load_metric_scores_pairs_and_says_why_not(rng):
     assert score["si_sdr"].status == "refused" and "reference" in score["si_sdr"].reason
     (score,) = codec_bench.load_metric("wer[pocketsphinx]")(estimate=[noisy])
     assert score["wer[pocketsphinx]"].status == "refused"
-    with pytest.raises(codec_bench.errors.UserError, match="1 reference items for 2 estimates"):
+    with pytest.raises(codec_bench.messages.errors.UserError, match="1 reference items for 2 estimates"):
         metric(estimate=[noisy, noisy], reference=[clean])
     (score,) = metric(estimate=[codec_bench.Audio(np.full(100, np.nan), 16000)], reference=[clean])
     assert score["si_sdr"].status == "failed" and "not finite" in score["si_sdr"].reason
@@ -93,7 +93,7 @@ def test_a_metric_that_gets_something_else_states_what_it_expects():
         (lambda: codec_bench.Audio.read(None), "got a NoneType"),
         (lambda: codec_bench.Audio.read(samples), "got a ndarray"),
     ):
-        with pytest.raises(codec_bench.errors.UserError, match=message):
+        with pytest.raises(codec_bench.messages.errors.UserError, match=message):
             call()
     assert metric(reference=iter([clip]), estimate=(clip,))[0]["snr"].status == "undefined", "a copy"
 

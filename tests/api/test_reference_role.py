@@ -11,7 +11,7 @@ from command_line import cli  # noqa: F401
 from layout_miniatures import MINIATURES, clips, write
 
 from codec_bench import score
-from codec_bench.errors import Note, UserError
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.report.page.collect import collect
 from codec_bench.store.columns import sample_columns

@@ -14,7 +14,7 @@ from local_http import Connection, LocalServer
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.asking import batches
 from codec_bench.benchmark.run_request import Terms, run_folder
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.store.answers import AnswerWriter, exchanges

@@ -20,7 +20,7 @@ from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
-from codec_bench.errors import RunMismatch, UnknownName, UserError
+from codec_bench.messages.errors import RunMismatch, UnknownName, UserError
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import clopper_pearson
@@ -29,7 +29,7 @@ from codec_bench.store.answers import exchanges
 MODELS = '''
 import asyncio, os, signal
 import numpy as np
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Audio, Response
 
@@ -273,7 +273,7 @@ def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, 
 
 def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monkeypatch):
     from codec_bench.benchmark.asking import benchmarks as asking
-    from codec_bench.errors import MissingExtra
+    from codec_bench.messages.errors import MissingExtra
 
     def missing(*_):
         raise MissingExtra("BLEU", "sacrebleu", "text")

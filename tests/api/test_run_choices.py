@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 import yaml
 
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.report.robustness.rows import choice_notes
 from codec_bench.store.answers import exchanges

@@ -30,7 +30,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
 from codec_bench.benchmark.controls import apply_control
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
 from codec_bench.report.page import write_page

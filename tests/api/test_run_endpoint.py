@@ -13,7 +13,7 @@ from local_http import Connection, LocalServer
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.agreement.api import agreement
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.report.answers import answer_notes, judge_notes
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.answers import answers_of, is_other_model

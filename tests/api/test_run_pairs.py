@@ -17,7 +17,7 @@ from local_http import Connection, LocalServer
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import judge_compare
 from codec_bench.apps.judging.strengths import OF_THE_DATA, judge_strengths
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, strengths
 from codec_bench.stats.summary import summarise
 

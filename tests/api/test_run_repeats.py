@@ -13,7 +13,7 @@ import yaml
 from codec_bench.api.compare import compare
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.report.numbers import draw_notes
 from codec_bench.report.open_run import open_run
 from codec_bench.report.paper import summary_markdown
@@ -24,7 +24,7 @@ from codec_bench.store.answers import exchanges
 
 MODEL = '''
 import numpy as np
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Audio, Response
 from codec_bench.stats.summary_types import Summary

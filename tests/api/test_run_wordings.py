@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from codec_bench.cli.run import print_wordings
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import exchanges

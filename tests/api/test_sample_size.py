@@ -10,7 +10,7 @@ import pytest
 from written_runs import build_run
 
 from codec_bench import compare, sample_size
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

@@ -11,8 +11,8 @@ import soundfile
 
 from codec_bench import Audio, score
 from codec_bench.data import open_source
-from codec_bench.errors import Note, RunMismatch, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import Note, RunMismatch, UserError
 from codec_bench.types import Sample
 
 METRICS = "si_sdr,mel_distance,dnsmos_ovrl"

@@ -11,7 +11,7 @@ import pytest
 from codec_bench.api.trackers import collect_material, parse_target
 from codec_bench.api.tracking import Tracking, track
 from codec_bench.engine.running import Running
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary

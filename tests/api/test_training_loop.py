@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from codec_bench import load_metric
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 RATE = 16_000

@@ -13,8 +13,8 @@ from packaging.requirements import Requirement
 
 from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
 from codec_bench.api.doctor import read_extras
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 @pytest.fixture(scope="module")

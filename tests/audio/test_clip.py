@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.audio import clip as clips
 from codec_bench.audio.clip import Clip, SharedSounds, clip_digest, wav_bytes
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.types import Audio
 

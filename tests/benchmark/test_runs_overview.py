@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.rows import ItemRecord

@@ -10,8 +10,8 @@ import soundfile
 
 from codec_bench.cli.app import build_command
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.types import Audio
 

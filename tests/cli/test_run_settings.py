@@ -9,7 +9,7 @@ import soundfile
 from codec_bench.api.read_arguments import group_options
 from codec_bench.benchmark import load_benchmark
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
 from codec_bench.types import Audio

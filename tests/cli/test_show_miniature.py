@@ -4,7 +4,7 @@ import pytest
 
 from codec_bench import show
 from codec_bench.benchmark import load_benchmark
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 from ..benchmark.definition.test_validate import YES_NO
 

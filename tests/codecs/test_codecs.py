@@ -14,7 +14,7 @@ from codec_bench import CodecInfo
 from codec_bench.codecs import catalogue, codec_names, describe_codec, has_codec, list_codecs, load_codec, require_codec
 from codec_bench.codecs.adapt import CodecFault, check_encoded, fault_of
 from codec_bench.codecs.base import PublishedWeights
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import Audio, Codes, CodeStream
 
 CUSTOM_CODE = '''

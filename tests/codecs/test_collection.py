@@ -17,7 +17,7 @@ from codec_bench import Audio
 from codec_bench.codecs import collection, list_codecs, load_codec, require_codec
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
-from codec_bench.errors import UnknownName, UserError, WeightsError
+from codec_bench.messages.errors import UnknownName, UserError, WeightsError
 
 HOP = 320
 

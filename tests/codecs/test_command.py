@@ -16,7 +16,7 @@ import yaml
 from codec_bench.codecs import has_codec, load_codec
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.command import CommandCodec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 RATE_HZ = 16000

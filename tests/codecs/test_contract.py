@@ -11,7 +11,7 @@ from random_codecs import networks_once
 from codec_bench.codecs import codec_names, list_codecs, load_codec
 from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.neural import dac, encodec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Latents
 
 NAMES = codec_names()

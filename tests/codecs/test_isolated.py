@@ -23,7 +23,7 @@ import torch
 from codec_bench import Audio
 from codec_bench.codecs import isolated, list_codecs, load_codec, require_weights
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.workers import child
 from codec_bench.workers.environment import Environment, read_env
 from codec_bench.workers.pool import WorkerReply

@@ -15,7 +15,7 @@ from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 
 CODECS = Path(__file__).parent / "assets" / "latent_codecs.py"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.config import config_names, fit, load_yaml, parse_value, read_config
 from codec_bench.config.loading import parse_yaml
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 def written(tmp_path, text, name="file.yaml"):

@@ -19,7 +19,7 @@ from codec_bench.config.request import COMMANDS, REQUESTS
 from codec_bench.config.request_file import read_request
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.terminal.request import settings_of
 
 

@@ -16,7 +16,7 @@ from codec_bench.benchmark.definition.validate import validate_benchmark, valida
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Unparsed, load_steps
-from codec_bench.errors import MissingExtra, MissingResource, UserError
+from codec_bench.messages.errors import MissingExtra, MissingResource, UserError
 from codec_bench.models.base import ModelInfo
 
 TEXT_MODEL = ModelInfo("a-text-model", reads="messages")

@@ -12,7 +12,7 @@ from codec_bench.benchmark.metrics import is_answer_metric
 from codec_bench.benchmark.reading.base import OFFICIAL, TRUNCATED
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import _read, score_answers
-from codec_bench.errors import MissingExtra, MissingResource
+from codec_bench.messages.errors import MissingExtra, MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import AnswerRecord, Exchange, QuestionRecord
 

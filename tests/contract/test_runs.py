@@ -16,8 +16,8 @@ from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
-from codec_bench.errors import MissingResource
 from codec_bench.features import REGISTRY
+from codec_bench.messages.errors import MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges
 

@@ -9,7 +9,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.data.alignments import fingerprint, read_alignments
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 INTERVALS = [(0.0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.4, 0.5, 'a"b')]
 LONG = """File type = "ooTextFile"

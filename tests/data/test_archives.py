@@ -11,7 +11,7 @@ from refusals import refuses
 
 from codec_bench.data.archives import LIMIT_VARIABLE, unpacked
 from codec_bench.data.table import open_table
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture(autouse=True)

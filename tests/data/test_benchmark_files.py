@@ -19,7 +19,7 @@ from codec_bench.data.layouts.benchmark_files import (
     repository_of,
 )
 from codec_bench.data.table import row_problem
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 
 

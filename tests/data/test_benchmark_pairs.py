@@ -9,7 +9,7 @@ from codec_bench.benchmark import load_benchmark
 from codec_bench.data.layouts.benchmark_files import repository_of
 from codec_bench.data.layouts.benchmark_pairs import open_story_cloze, open_zerospeech
 from codec_bench.data.streamed import ProblemRow
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def sounds(folder, *names):

@@ -16,7 +16,7 @@ from codec_bench.data import open_source
 from codec_bench.data.hub import Repository, parse_hub_name
 from codec_bench.data.layout import _with_missing
 from codec_bench.data.table import open_table
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import COMMIT, CONVERTED, encoded, into_cache, rows, run_with_hub, shards, write_parquet
@@ -29,7 +29,7 @@ PROGRAM = """
 import json, sys
 from codec_bench.audio.clip import Clip
 from codec_bench.data.table import open_table
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 def plain(value):
     return value.read().num_samples if isinstance(value, Clip) else value

@@ -17,10 +17,10 @@ from codec_bench.data.cells import name_class
 from codec_bench.data.convert import convert_data
 from codec_bench.data.layouts import LAYOUTS
 from codec_bench.data.pairing import open_generated
-from codec_bench.errors import Note, UserError
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.types import Audio, Sample
 
-pytestmark = pytest.mark.filterwarnings("ignore::codec_bench.errors.Note")
+pytestmark = pytest.mark.filterwarnings("ignore::codec_bench.messages.errors.Note")
 
 
 @pytest.mark.parametrize("name", MINIATURES)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from codec_bench.data import open_source, problem_of
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 ROWS = [
     {"id": "one", "audio": "wavs/one.wav", "text": 'He said "go", and went.', "speaker": "ann", "language": "en"},

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from codec_bench.benchmark import load_benchmark
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import digest_of
 
 from .conftest import COMMIT, encoded, run_with_hub, shards, tone

@@ -9,8 +9,8 @@ import unicodedata
 import pytest
 
 from codec_bench.data import match_estimates, open_source
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Sample
 
 

@@ -23,7 +23,7 @@ from codec_bench import evaluate
 from codec_bench.data import data_name, open_source
 from codec_bench.decoding import remote
 from codec_bench.engine import recorded_sounds
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]
 OPTIONS = {

@@ -6,7 +6,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.data import Shard, Source, open_source, part_of, read_shard
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Sample
 
 IDS = [f"u{number:04d}" for number in range(1000)]

@@ -18,7 +18,7 @@ from codec_bench import evaluate
 from codec_bench.audio.encode import write_flac
 from codec_bench.data import Source, open_source, problem_of
 from codec_bench.data.manifest import MOST_CHARACTERS
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Sample
 
 

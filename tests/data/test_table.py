@@ -17,7 +17,7 @@ from refusals import refuses
 from codec_bench.audio.clip import Clip
 from codec_bench.data import open_source, problem_of
 from codec_bench.data.table import open_table, row_problem
-from codec_bench.errors import AudioError, UserError
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE, encoded, rows, shards, tone, write_parquet

@@ -16,7 +16,7 @@ from refusals import refuses
 from codec_bench.config import file_content
 from codec_bench.data import open_source, tars
 from codec_bench.data.tars import expanded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]

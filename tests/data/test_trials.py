@@ -10,7 +10,7 @@ import pytest
 import codec_bench
 from codec_bench.api.run_benchmark import prepare_codecs
 from codec_bench.data import Source, open_source, with_trials
-from codec_bench.errors import Note, UserError
+from codec_bench.messages.errors import Note, UserError
 from codec_bench.stats.eer import equal_error_rate
 from codec_bench.stats.sets import pairs_of
 from codec_bench.types import TRIALS, Sample

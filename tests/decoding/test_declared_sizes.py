@@ -12,7 +12,7 @@ from refusals import refuses
 
 from codec_bench import evaluate
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 
 RATE_HZ = 16_000
 

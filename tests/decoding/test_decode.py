@@ -20,7 +20,7 @@ from refusals import refuses
 import codec_bench
 from codec_bench.decoding.concatenated_files import second_file
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
 

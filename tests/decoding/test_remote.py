@@ -16,7 +16,7 @@ from refusals import refuses
 from codec_bench.data import open_source
 from codec_bench.decoding import remote
 from codec_bench.decoding.remote import is_url, read_remote, shown
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.types import Audio
 
 web = pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed (the extra remote)")

@@ -23,7 +23,7 @@ from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.double_buffer import ComputeDevice, Gpu
 from codec_bench.engine.pool import Died, Done, Pool, PoolWorker
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.errors import DeviceFull, UserError
+from codec_bench.messages.errors import DeviceFull, UserError
 from codec_bench.networks.batch_shapes import SHORTEST_S
 
 ASSETS = Path(__file__).parent / "assets"

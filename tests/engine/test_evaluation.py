@@ -16,7 +16,7 @@ from codec_bench.data import open_source
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
 from codec_bench.engine.timings import describe_phase
-from codec_bench.errors import RunMismatch
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.store.folders import STARTED, started_fingerprint
 from codec_bench.store.writer import RunWriter
 

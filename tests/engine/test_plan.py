@@ -9,7 +9,7 @@ import pytest
 from codec_bench.codecs import load_codec
 from codec_bench.config import config_names, read_config
 from codec_bench.engine.plan import build_plan
-from codec_bench.errors import RunMismatch, WeightsError
+from codec_bench.messages.errors import RunMismatch, WeightsError
 from codec_bench.store.writer import RunWriter
 from codec_bench.weights import checkpoint
 from codec_bench.weights.find import WeightsMissing

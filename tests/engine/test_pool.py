@@ -17,7 +17,7 @@ from codec_bench.engine import device, running
 from codec_bench.engine import pool as engine_pool
 from codec_bench.engine.pool import NICENESS_WITH_GPU, Pool, thread_variables
 from codec_bench.engine.stage import StageSpec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 CODE = """
 import os

@@ -16,8 +16,8 @@ from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
 from codec_bench.engine import run as engine_run
 from codec_bench.engine.pool import Pool, PoolWorker, WorkerBatch
-from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample
 

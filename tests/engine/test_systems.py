@@ -15,8 +15,8 @@ from codec_bench import Audio, CodecInfo
 from codec_bench.config.registry import code_hash, source_hash
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import check_name, name_systems, read_generated, read_systems, split_name
-from codec_bench.errors import RunMismatch, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import RunMismatch, UserError
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
 

@@ -13,10 +13,10 @@ import tiny_audio_models
 import torch
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.auto_att import QUESTION, SYSTEM
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

@@ -8,8 +8,8 @@ import tiny_speech
 import torch
 import transformers
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 
 RATE_HZ = 48_000

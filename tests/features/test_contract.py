@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from codec_bench import features
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.scorers import SCORERS
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights import checkpoint, checkpoint_names
 
 NAMES = sorted(features.TABLE)

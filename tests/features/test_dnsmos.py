@@ -13,8 +13,8 @@ import pytest
 from speechmos_scores import RATE, SCORES, assert_scores, speechmos
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features import Unavailable, dnsmos, load_feature
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 
 TOLERANCE = 1e-4
 LENGTHS_S = (0.1, 2.3, 9.01, 9.02, 10.99, 12)

@@ -13,9 +13,9 @@ from tiny_speech import SmallEmotion2vec, write_emotion2vec
 torch = pytest.importorskip("torch")
 
 from codec_bench.audio.resample import prepare  # noqa: E402
-from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import padded  # noqa: E402
 from codec_bench.features.emotion2vec import EMOTIONS  # noqa: E402
+from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.networks.emotion2vec import Emotion2vecConfig, Emotion2vecNet, head_slopes  # noqa: E402
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "golden" / "emotion2vec_small.json").read_text("utf-8"))

@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 # Not imported here: every process of tests collects this file, and would hold it for good.
 pytestmark = pytest.mark.skipif(find_spec("s3prl") is None, reason="s3prl is not installed")
 
-from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable, load_feature  # noqa: E402
 from codec_bench.features.speakers.s3prl import mended  # noqa: E402
+from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 
 
 @pytest.fixture(scope="module")

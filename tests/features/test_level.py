@@ -6,9 +6,9 @@ import librosa
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
 from codec_bench.features import Unavailable
 from codec_bench.features.level import Level
+from codec_bench.messages.errors import UserError
 
 
 @pytest.mark.compares("level", weights="none")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable
 from codec_bench.features.mel_cepstrum import MelCepstrum
+from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE = 16_000
 

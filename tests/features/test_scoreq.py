@@ -11,10 +11,10 @@ import pytest
 import tiny_speech
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features import scoreq as module
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.weights import load_state
 

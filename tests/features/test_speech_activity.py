@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import speech_activity as module
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

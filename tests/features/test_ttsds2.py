@@ -11,11 +11,11 @@ from glides import glide
 
 from codec_bench.audio.noises import noises
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import ttsds2_activations as activations
 from codec_bench.features.ttsds2 import SET_RATE_HZ, prepare_signals
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 
 LENGTHS = (14_001, 30_000, 640, 22_017, 14_001)
 

@@ -12,9 +12,9 @@ import tiny_speech
 import torch
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features.units import HubertUnits
+from codec_bench.messages.errors import UserError, WeightsError
 
 LENGTHS = (9001, 640, 12_000, 400, 7017)
 

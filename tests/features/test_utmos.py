@@ -12,9 +12,9 @@ from glides import glide
 from hostile import Hostile
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, encoder_feature, load_feature, padded, utmos
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))

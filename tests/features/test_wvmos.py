@@ -9,9 +9,9 @@ import torch
 from glides import glide
 from transformers import Wav2Vec2FeatureExtractor
 
-from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from targets import Target, encoded
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Message, Request, Sample, Score
 
 LONG_AGO_NS = 10**18

@@ -51,7 +51,7 @@ from raylets import LIMITS, Raylets, end_all
 
 from codec_bench import Audio, open_run
 from codec_bench.data.source import REGISTERED
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import exchanges
 from codec_bench.store.rescue import verify_record
 

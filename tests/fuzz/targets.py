@@ -27,7 +27,7 @@ from mutate import mutate
 
 from codec_bench.decoding.decode import HIGHEST_HZ, LOUDEST, LOWEST_HZ, decode_bytes, read_file
 from codec_bench.decoding.table import Locator, read_located
-from codec_bench.errors import MissingResource, UserError
+from codec_bench.messages.errors import MissingResource, UserError
 from codec_bench.types import Audio
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,7 +24,7 @@ import numpy as np
 from targets import RATE, Target, encoded, is_sound, tone
 
 from codec_bench.config import file_content
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Sample, Score
 
 BOMB_BYTES = 3 << 29

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.rules import get_rule, weighted_mean
 
 Row = Mapping[str, Any]

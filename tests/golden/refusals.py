@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from random_codecs import NAMES, built
 
 from codec_bench import features
 from codec_bench.codecs import load_codec
-from codec_bench.errors import MissingExtra
 from codec_bench.features.recognisers import canary, qwen3_asr, whisper_network
 from codec_bench.machine.memory import own_device
+from codec_bench.messages.errors import MissingExtra
 from codec_bench.models.in_process.families.chat import Voxtral
 from codec_bench.networks import utmosv2
 

@@ -14,9 +14,9 @@ import pytest
 
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import DeviceFull, DeviceUnusable
 from codec_bench.machine import memory
 from codec_bench.machine.memory import out_of_memory
+from codec_bench.messages.errors import DeviceFull, DeviceUnusable
 
 FULL = [
     RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 139 GiB"),

@@ -11,9 +11,9 @@ import pytest
 import tiny_speech
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable
 from codec_bench.features.audiobox import WINDOW, Audiobox
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import load_state

@@ -12,9 +12,9 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from codec_bench import Audio, load_metric
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.clap import TextEncoder
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 
 TEXTS = ["a dog barks", "rain on a roof and wind", "a", "a dog barks and barks and barks and barks"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench import evaluate
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 SNR = """

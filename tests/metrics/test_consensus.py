@@ -7,7 +7,7 @@ from itertools import combinations
 import jiwer
 import pytest
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs, inputs_or_score
 

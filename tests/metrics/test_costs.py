@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from codec_bench.api.metric_names import COST, metric_rows
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.metrics import REGISTRY, TOPICS, build_metric, licences_of, weights_of
 from codec_bench.metrics.costs import COSTS, FIELDS, cost_of
 

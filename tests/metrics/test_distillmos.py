@@ -10,9 +10,9 @@ from glides import glide
 
 from codec_bench import features
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.networks import distillmos

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric, expand
 
 FEATURE = {"sig": 3.5, "bak": 4.0, "ovrl": 3.25, "p808": 3.75, "windows": 7}

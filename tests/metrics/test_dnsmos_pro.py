@@ -9,9 +9,9 @@ import pytest
 import tiny_speech
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features.dnsmos_pro import DnsmosPro
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

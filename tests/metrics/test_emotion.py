@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
 from codec_bench.features.emotion2vec import EMOTIONS
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.features import load_feature
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.text.normalise import get_normaliser

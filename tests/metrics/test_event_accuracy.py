@@ -18,9 +18,9 @@ from planted_sounds import EVENTS, RATE_HZ, event
 from codec_bench import Audio, load_metric
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
-from codec_bench.errors import UserError
 from codec_bench.features.clap import TextEncoder
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric, event_accuracy
 from codec_bench.metrics.event_accuracy import ESC_50, PROMPT
 

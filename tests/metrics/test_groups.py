@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from codec_bench import evaluate, metrics
-from codec_bench.errors import Note, UnknownName, UserError
+from codec_bench.messages.errors import Note, UnknownName, UserError
 from codec_bench.metrics import TABLE, TOPICS, build_metric, group_names
 from codec_bench.metrics.groups import GroupConditions, Held, group_metrics, without_groups
 from codec_bench.store.folders import started_fingerprint

@@ -8,7 +8,7 @@ import librosa
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 

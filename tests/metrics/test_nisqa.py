@@ -15,8 +15,8 @@ from hostile import Hostile
 
 from codec_bench.audio.resample import prepare
 from codec_bench.config import config_names, read_config
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, nisqa, windowed
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import checkpoint, lookup

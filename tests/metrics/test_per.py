@@ -14,8 +14,8 @@ import transformers
 from tiny_speech import write_ctc
 
 from codec_bench import Audio, load_metric
-from codec_bench.errors import UserError
 from codec_bench.features import load_feature
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 
 NAME = "phones-wav2vec2-lv60"

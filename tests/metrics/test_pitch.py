@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError
 from codec_bench.features.pitch import Pitch
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import expand
 from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.metrics.pitch import F0Corr, F0Rmse, VoicedInBoth, VuvError

@@ -10,9 +10,9 @@ from glides import glide
 
 from codec_bench import evaluate
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.dnsmos_files import folder_of
+from codec_bench.messages.errors import WeightsError
 
 SHORTEST = 1281
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
 from codec_bench.features.level import Level
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.metrics.base import inputs_or_score
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.metrics.si_sdr import CEILING_DB
 

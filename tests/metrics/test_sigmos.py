@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from glides import glide
 
-from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.sigmos import BINS, KEYS
+from codec_bench.messages.errors import WeightsError
 from codec_bench.metrics import GROUPS, build_metric, expand
 from codec_bench.metrics.base import Inputs
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codec_bench.config.registry import Spec
-from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
 

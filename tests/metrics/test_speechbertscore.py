@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 # Not imported here: every process of tests collects this file, and would hold it for good.

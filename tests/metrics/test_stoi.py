@@ -10,8 +10,8 @@ from pystoi import stoi as pystoi
 
 from codec_bench import Audio, load_metric
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 MEASURES = pytest.mark.parametrize(("name", "tolerance"), [("stoi", 1e-6), ("estoi", 1e-4)])

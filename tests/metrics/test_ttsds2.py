@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import evaluate
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.stats.sets import item_fold

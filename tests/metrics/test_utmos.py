@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.errors import UserError
 from codec_bench.features import utmos
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
 

@@ -9,9 +9,9 @@ import pytest
 import tiny_speech
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, utmosv2
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.metrics import Inputs, build_metric, versa
 from codec_bench.workers.environment import Environment, read_env
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.signal import hilbert
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric, visqol, visqol_mapping
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import lookup

@@ -13,8 +13,8 @@ import tiny_speech
 import torch
 from glides import glide
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 

@@ -11,9 +11,9 @@ from scripted_models import ask
 
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.cascade import TEMPLATE, Cascade
 from codec_bench.types import Audio, Message, Request

@@ -15,7 +15,7 @@ import pytest
 from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import isolated as isolated_module
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.isolated import Isolated

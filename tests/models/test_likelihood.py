@@ -13,8 +13,8 @@ import soundfile
 
 from codec_bench import run_benchmark
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, weighed

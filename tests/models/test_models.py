@@ -8,7 +8,7 @@ import pytest
 
 from codec_bench.config import read_config
 from codec_bench.config.registry import load_attribute
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import KINDS, list_models, load_model, model_info, model_names
 from codec_bench.models.base import ModelInfo
 

@@ -8,9 +8,9 @@ from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.features.base import Feature, Unavailable
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.recogniser import Recogniser
 from codec_bench.types import Audio, Message, Request

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import _config, check_served, list_models, load_model, served_words
 from codec_bench.models.served import Served
 

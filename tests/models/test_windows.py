@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.windows import WindowedRequest, join, join_texts, merge_texts, split_windows, window_of, windows

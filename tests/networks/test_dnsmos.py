@@ -10,8 +10,8 @@ import pytest
 from speechmos_scores import RATE, Remembering, assert_scores, speechmos_files
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable, dnsmos, load_feature
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.networks import dnsmos as dnsmos_torch
 
 TOLERANCE = 1e-4

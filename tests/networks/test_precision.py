@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.errors import UserError
 from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 
 

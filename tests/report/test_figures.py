@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise

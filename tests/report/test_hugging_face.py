@@ -9,7 +9,7 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.hugging_face import export_hugging_face
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run

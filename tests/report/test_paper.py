@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.paper import (
     COLUMNS,

@@ -10,7 +10,7 @@ import pytest
 from codec_bench.api.export import export
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark import load_benchmark
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 MODEL = """
 from codec_bench.models.base import Model, ModelInfo

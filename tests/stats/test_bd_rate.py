@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 
 RATES = [6000, 12000, 24000, 48000]

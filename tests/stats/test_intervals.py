@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from codec_bench import interval, paired_test
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import corpus_interval
 from codec_bench.stats.cluster_variance import degrees_of_freedom, grubbs_share, has_dominant_unit, jackknife_error
 from codec_bench.stats.corpus import FOLDS

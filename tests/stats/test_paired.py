@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from codec_bench import paired_test
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats import ItemParts, compare_items, holm
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.paired import paired_parts, undecidable

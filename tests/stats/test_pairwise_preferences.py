@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import interval
 from codec_bench.stats.pairwise_preferences import POINTS, Duel, _finite, strengths, win_rate
 

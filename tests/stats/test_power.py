@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from codec_bench import paired_test
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.power import PilotSpread, plans_for, spread_of

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import codec_bench
-from codec_bench.errors import RunLocked, RunMismatch, UserError
+from codec_bench.messages.errors import RunLocked, RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
 from codec_bench.store.record import Run

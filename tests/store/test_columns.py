@@ -12,7 +12,7 @@ from refusals import refuses
 
 from codec_bench.data import open_source
 from codec_bench.data.columns import LONGEST, MOST_VALUES, broken_down
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.stats.breakdown import finished_only, parts_of
 from codec_bench.stats.intervals import interval

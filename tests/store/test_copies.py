@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store import integrity
 from codec_bench.store.record import Run

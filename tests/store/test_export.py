@@ -22,7 +22,7 @@ import soundfile
 
 import codec_bench
 from codec_bench.audio.clip import wav_bytes
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.export import COLUMNS, export_run, without_apostrophe, write_csv

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from codec_bench.errors import RunLocked, UserError
+from codec_bench.messages.errors import RunLocked, UserError
 from codec_bench.store.folders import FolderLock, mark_finished, named_folder, own_folder
 
 REQUESTS = {"systems": ["a"], "options": {"b": {"weights": "secret-place"}}}

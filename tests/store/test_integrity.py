@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.stats.recorded import RecordedRun
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges

@@ -13,7 +13,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.data import Shard, Source, part_of
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.store.merge import join_pieces, merge_records
 from codec_bench.store.parts import MARK, mark_part, read_part

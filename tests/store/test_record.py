@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from refusals import refuses
 
-from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+from codec_bench.messages.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.export import COLUMNS, export_run
 from codec_bench.store.record import Run

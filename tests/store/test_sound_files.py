@@ -11,7 +11,7 @@ import pytest
 from codec_bench.benchmark.asking.rounds import still_there
 from codec_bench.benchmark.judging import _clip
 from codec_bench.benchmark.scoring.scoring import _spoken_samples
-from codec_bench.errors import AudioError, DamagedRecord
+from codec_bench.messages.errors import AudioError, DamagedRecord
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.sound_files import check_sound, keep_sound

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from codec_bench.cli import main
-from codec_bench.errors import plain
+from codec_bench.messages.errors import plain
 from codec_bench.terminal.output import table, talk
 
 HOSTILE = "./\x1b[2Jmine\x07\u202e.py:Own\udcff"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.text import error_rate as text_error_rate
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.normalise import get_normaliser

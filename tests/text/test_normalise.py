@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.normalise import COMPOSED, get_normaliser
 from codec_bench.text.whisper import whisper_en
 

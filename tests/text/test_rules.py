@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 from codec_bench.text import normalise, own_steps, rules
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.language import script_language

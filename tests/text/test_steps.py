@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.normalise import COMPOSED, get_normaliser, get_step, step_names
 
 # English keeps the signs of money and percent, as Whisper's rule does.

@@ -66,7 +66,7 @@ def test_a_rule_that_drops_what_is_in_brackets_says_nothing(rule):
 
 
 def test_a_rule_that_there_is_not_has_no_untagged_form():
-    from codec_bench.errors import UnknownName
+    from codec_bench.messages.errors import UnknownName
 
     with pytest.raises(UnknownName, match="seed-tsts"):
         get_rule("untagged/seed-tsts")

@@ -8,7 +8,7 @@ import json
 import pytest
 from refusals import refuses
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import download as module
 from codec_bench.weights.catalogue import readable
 from codec_bench.weights.download import Unreachable, WrongContent, check_room, download

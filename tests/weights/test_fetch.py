@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.fetch import fetch
 from codec_bench.weights.find import download_folder, find, lookup
 from codec_bench.weights.origin import RECORD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from refusals import refuses
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.find import find, lookup
 
 FILES = [

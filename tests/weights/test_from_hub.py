@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.fetch import fetch
 from codec_bench.weights.find import find, lookup
 from codec_bench.weights.origin import RECORD, git_id_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.kmeans import load_centres
 
 CENTRES = np.random.default_rng(2).standard_normal((7, 5), np.float32)

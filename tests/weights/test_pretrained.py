@@ -9,7 +9,7 @@ import pytest
 import torch
 from hostile import Hostile
 
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.pretrained import class_of, load_pretrained
 
 FACTS = {"sampling_rate": 8000, "num_filters": 2}

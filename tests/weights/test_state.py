@@ -8,8 +8,8 @@ import zipfile
 import pytest
 import torch
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.dnsmos_pro import tensors_of
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import state
 from codec_bench.weights.pretrained import load_pretrained
 from codec_bench.weights.state import load_into, load_state, unfilled

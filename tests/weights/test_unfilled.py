@@ -16,8 +16,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from codec_bench.config.registry import load_attribute
-from codec_bench.errors import WeightsError
 from codec_bench.features.scorers import SCORERS
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import load_into, unfilled
 
 PRODUCT = Path(__file__).parents[2] / "codec_bench"

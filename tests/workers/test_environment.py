@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.workers import environment
 from codec_bench.workers.environment import MARKER, EnvSpec, find_environment, make_environment, pip_settings
 

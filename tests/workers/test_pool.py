@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.workers.host import WorkerEnded
 from codec_bench.workers.pool import DEATHS_IN_A_ROW, WorkerPool, device_variables
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.config import config_names
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.workers.environment import pinned, read_env
 
 HEX = "0123456789abcdef" * 4

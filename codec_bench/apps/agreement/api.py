@@ -39,7 +39,7 @@ from codec_bench.apps.agreement.ratings import (
 )
 from codec_bench.benchmark.reading.choices import choices_of, named
 from codec_bench.config.option import names
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import has_dominant_unit, t_quantile
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.intervals import LEVEL, check_level, folded, interval_of, ratios, too_few

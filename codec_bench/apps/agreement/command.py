@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.files import write_text
 from codec_bench.terminal.options import By, Json
 from codec_bench.terminal.output import print_lines, print_wide, talk

@@ -20,7 +20,7 @@ from codec_bench.apps.agreement.raters import (
     ratings_in,
 )
 from codec_bench.apps.agreement.ratings import Kind, Problems
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.store.record import Run
 

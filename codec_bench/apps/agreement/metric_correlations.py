@@ -24,7 +24,7 @@ import numpy as np
 from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import name_of
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.correlation import Coefficient, alike, pearson, spearman
 from codec_bench.stats.notes import renamed
 from codec_bench.stats.summary import summarise

@@ -22,7 +22,7 @@ from codec_bench.apps.agreement.ratings import (
     read_ratings,
 )
 from codec_bench.config.option import names
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.record import Run
 
 LISTENERS = "listeners"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.controls import result_folders
 from codec_bench.store.record import Run

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.columns import number_of
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.export import without_apostrophe
 
 Kind = Literal["rating", "preference", "option"]

@@ -19,7 +19,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.resample import to_rate
 from codec_bench.config.option import names
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Sample, Score
 
 SYSTEMS = ("opus-6k", "opus-12k", "opus-24k", "amr-nb-12k", "g722")

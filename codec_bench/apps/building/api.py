@@ -31,7 +31,7 @@ from codec_bench.apps.building.review import Reviewed, read_decisions, take_answ
 from codec_bench.apps.building.sources import EXCLUDED_BY_RECIPE
 from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import SpokenTexts
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.folders import FolderLock
 

@@ -26,8 +26,8 @@ from codec_bench.apps.building.item import BuildItem, Funnel, reason_of
 from codec_bench.apps.building.page import PAGE
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
-from codec_bench.errors import UserError, hub_fault, on_disk
 from codec_bench.messages import to_json
+from codec_bench.messages.errors import UserError, hub_fault, on_disk
 from codec_bench.store.files import write_text
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.benchmark.judge.replies import read_yes_no
 from codec_bench.config import read_config
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Audio, Request, Sample
 

@@ -22,8 +22,8 @@ from codec_bench.apps.building.wording import Unspeakable, check_options, spoken
 from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.config.file_content import file_hash
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.store.export import csv_text
 from codec_bench.store.files import write_text
 from codec_bench.types import Audio

@@ -25,8 +25,8 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.loudness import PROTOCOL, loudness_lufs
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.benchmark.definition.prompt import render_text, variables
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Sample
 
 LOWEST_LUFS = -60.0

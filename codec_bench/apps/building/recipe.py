@@ -18,7 +18,7 @@ from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe, 
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.config import config_names, load_yaml_with_lines
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 class Classes(Strict):

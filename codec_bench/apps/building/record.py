@@ -13,8 +13,8 @@ from typing import Any
 from codec_bench.apps.building.item import BuildItem, Failure, Maker
 from codec_bench.apps.building.recipe_base import UNIT, BaseRecipe
 from codec_bench.audio.clip import bytes_digest
-from codec_bench.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.messages import Diagnostic, from_codes, read, to_codes
+from codec_bench.messages.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.store.integrity import check_journals
 
 FOLDER, FILE = ".build", "record.sqlite"

@@ -24,8 +24,8 @@ from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.material import ListeningItem, Material
 from codec_bench.apps.listening.ratings import Rating, counted, unblind
 from codec_bench.apps.listening.sheet import ListeningPlan, write_sheet
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import write_text
 
 DECISIONS, SHEETS = "review.jsonl", "review"

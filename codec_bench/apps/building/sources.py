@@ -20,8 +20,8 @@ from codec_bench.data import open_source
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.source import problem_of
 from codec_bench.data.table import open_table, row_problem
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic, as_reason, of_error, to_codes
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Sample
 
 NO_LICENCE, EXCLUDED_BY_RECIPE = Diagnostic("source_without_licence"), Diagnostic("source_excluded")

@@ -20,8 +20,8 @@ from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.audio.loudness import PROTOCOL
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache

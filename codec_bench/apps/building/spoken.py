@@ -19,8 +19,8 @@ from codec_bench.apps.building.wording import Unspeakable, check_options, spoken
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_rate
 from codec_bench.benchmark.definition.prompt import render_text, variables
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 _TEXTS_FOR_RATE = 3

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, print_json, table, talk
 

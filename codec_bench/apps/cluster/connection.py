@@ -19,7 +19,7 @@ from codec_bench.engine.evaluation import Evaluation, execute_shard
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, Workers, start_workers
-from codec_bench.errors import MissingExtra, RunLocked, UserError
+from codec_bench.messages.errors import MissingExtra, RunLocked, UserError
 
 ANSWERS_S = 5.0
 """Time limit of the head node's reply."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.shard import Shard
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import join_pieces

@@ -14,7 +14,7 @@ from statistics import median
 from time import monotonic
 
 from codec_bench.data.shard import MOST_SHARDS, Shard
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 SLOW = 2.0
 """A shard is slow at this multiple of the median duration."""

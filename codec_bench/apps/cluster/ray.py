@@ -40,7 +40,7 @@ from codec_bench.engine.evaluation import Evaluation, open_folders, plan_evaluat
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, quiet
-from codec_bench.errors import RunLocked, UserError, on_disk
+from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import merge_records

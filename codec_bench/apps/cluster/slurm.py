@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from codec_bench.apps.cluster.parts import progress_of
-from codec_bench.errors import UserError, first_of, on_disk
+from codec_bench.messages.errors import UserError, first_of, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK

@@ -40,8 +40,8 @@ from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import run_on
-from codec_bench.errors import UserError
 from codec_bench.features.base import Feature
+from codec_bench.messages.errors import UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel

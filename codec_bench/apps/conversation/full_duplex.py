@@ -33,7 +33,7 @@ from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.apps.conversation.turn_ends import Stretch
 from codec_bench.audio.resample import resample
 from codec_bench.config import fit
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 
 PEOPLE = "icc_gt_distribution.json"
 KINDS = {"user_interruption": "interruption", "user_backchannel": "backchannel", "talking_to_other": "non_directed",

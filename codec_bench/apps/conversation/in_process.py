@@ -22,8 +22,8 @@ from codec_bench.apps.conversation.session import FRAME_S, STALLED_S, Partner, S
 from codec_bench.apps.conversation.turn_ends import RATE_HZ, TurnEnd
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.retries import RequestFailed
 from codec_bench.types import Audio, Message, Request, Response

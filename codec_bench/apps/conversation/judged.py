@@ -34,7 +34,7 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import started_model
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.store.files import read_json, write_text

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.config import fit, load_yaml
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 EMBEDDED = "embedded"
 Kind = Literal["turn", "interruption", "backchannel", "vocal_tic", "non_directed"]

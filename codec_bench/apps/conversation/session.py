@@ -23,7 +23,7 @@ import numpy as np
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Network, Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
-from codec_bench.errors import AudioError, UserError
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.keys import clean

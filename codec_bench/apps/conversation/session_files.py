@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.session import TRACKS, Session
-from codec_bench.errors import DamagedRecord, UserError, on_disk
+from codec_bench.messages.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import read_json, write_text
 
 VERSION = 1

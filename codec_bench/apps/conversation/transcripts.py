@@ -20,10 +20,10 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.audio.resample import resample
 from codec_bench.engine.device import resolve_devices
-from codec_bench.errors import UserError
 from codec_bench.features import Unavailable, exact_name, load_feature
 from codec_bench.features.base import Feature
 from codec_bench.features.base import Word as Named
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_text
 
 EARLY_S = 0.1

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE_HZ = 16_000
 SPEECH_DBFS = -45.0

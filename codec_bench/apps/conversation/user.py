@@ -15,7 +15,7 @@ from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation
 from codec_bench.apps.conversation.turn_ends import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.audio.resample import to_signal
-from codec_bench.errors import AudioError, UserError, first_of
+from codec_bench.messages.errors import AudioError, UserError, first_of
 
 LEAST_LEFT_S = 0.3
 """The model must have spoken this recently for the user to speak into its answer."""

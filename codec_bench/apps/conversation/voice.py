@@ -21,9 +21,9 @@ from codec_bench.apps.conversation.measures import OFFICIAL_15, VOICE, Value
 from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
-from codec_bench.errors import UserError, optional_package
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.speech_activity import RATE_HZ, stretches
+from codec_bench.messages.errors import UserError, optional_package
 
 MIN_SPEECH_MS, MIN_SILENCE_MS = 60, 50
 STEP_S, FLOOR_HZ, CEILING_HZ, FLOOR_DB = 0.01, 50.0, 600.0, -200.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
     from codec_bench.apps.gating.repeats import Spread

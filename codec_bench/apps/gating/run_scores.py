@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UnknownName, UserError, on_disk
 from codec_bench.machine.environment import package_version
+from codec_bench.messages.errors import UnknownName, UserError, on_disk
 from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.intervals import Fold
 from codec_bench.stats.paired import ItemParts

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from codec_bench.apps.gating.repeats import Loss, PairedRuns, measure_loss, rounding_of
 from codec_bench.apps.gating.run_scores import RunScores
 from codec_bench.config import fit, load_mapping
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import FEW_UNITS, folded, unit_codes
 from codec_bench.stats.paired import holm
 from codec_bench.store.files import write_text

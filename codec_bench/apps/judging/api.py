@@ -27,7 +27,7 @@ from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.engine.running import Running, choose_running
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.report.answers import spent_text
 from codec_bench.stats.summary import summarise

@@ -27,7 +27,7 @@ from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.config.option import names
 from codec_bench.engine.running import Running, choose_running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from codec_bench.benchmark.baselines import label_of_run
 from codec_bench.benchmark.judge.rubric import load_rubric
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 from codec_bench.store.controls import result_folders
 from codec_bench.store.record import Run

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.apps.leaderboards.board import Column, Variant, View
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

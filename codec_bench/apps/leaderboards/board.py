@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
 from codec_bench.apps.leaderboards.raters import BoardJudge, bridges, published_rater, published_words
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.stats.correlation import Coefficient, ColumnPair
 
 Counting = Literal["score", "error", "mos", "rating"]

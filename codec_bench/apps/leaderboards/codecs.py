@@ -29,7 +29,7 @@ import numpy as np
 
 from codec_bench.apps.leaderboards.ranking import Changes, UnitEffects, changes_of, drawn_values, sizes_of, together
 from codec_bench.config import config_names, read_config
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, CodecPoint, CodecTable
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
 from codec_bench.report.figures.plots import FileStems, PlotPoint

@@ -10,7 +10,7 @@ import typer
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.apps.leaderboards.json_values import plain_board, plain_items
 from codec_bench.config.option import SEVERAL
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.numbers import ARROWS
 from codec_bench.terminal.output import console, print_json, print_wide, table, talk
 

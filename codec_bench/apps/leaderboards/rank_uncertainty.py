@@ -24,7 +24,7 @@ from codec_bench.apps.leaderboards.ranking import (
     robustness,
     together,
 )
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, similar_first
 

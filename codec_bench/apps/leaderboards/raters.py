@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric, published_judge
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.judge_successions import Succession, saved_successions
 from codec_bench.store.judge_tests import NOT_TESTED
 

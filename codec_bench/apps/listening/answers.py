@@ -15,7 +15,7 @@ from typing import Any
 
 from codec_bench.apps.listening.key import Key
 from codec_bench.apps.listening.webmushra import Row, own_id, read_results
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json
 
 FORMAT = "codec-bench listening answers"

@@ -28,7 +28,7 @@ from codec_bench.apps.listening.kinds import Kind, Scale
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem
 from codec_bench.audio.resample import to_signal
 from codec_bench.data.folder import sound_files
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 GOLD, TRAP, SOUND_SLOT = "gold", "trap", "(sound)"

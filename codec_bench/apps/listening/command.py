@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.errors import UserError, on_disk
+from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import By, Json
 from codec_bench.terminal.request import columns

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_json
 
 SUFFIX = ".key.json"

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from codec_bench.config import load_yaml
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 TIE = "tie"
 NONE = "none"

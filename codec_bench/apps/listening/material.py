@@ -20,7 +20,7 @@ from typing import Any
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.benchmark.reading.choices import choices_of, without_label
 from codec_bench.data import Source, match_estimates
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import Exchange, exchanges, has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run

@@ -24,8 +24,8 @@ from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
 from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted
 from codec_bench.apps.listening.screening import Screening, apart, unapplied
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths

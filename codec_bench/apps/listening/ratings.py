@@ -30,7 +30,7 @@ from codec_bench.apps.listening.answers import (
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
 from codec_bench.apps.listening.kinds import NONE, TIE, Kind, is_option, is_valid, kind_of
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 
 USED, TRAINING, REPEAT, SUPERSEDED, EDITED, SCREENED = "used", "training", "repeat", "superseded", "edited", "screened"
 CHECK = "check"

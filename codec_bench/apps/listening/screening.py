@@ -19,8 +19,8 @@ from codec_bench.apps.listening.checks import CHECKS, GOLD, TRAP
 from codec_bench.apps.listening.key import REFERENCE, Key, anchor_name
 from codec_bench.apps.listening.kinds import TIE, Kind, kind_of
 from codec_bench.apps.listening.ratings import CHECK, REPEAT, USED, Rating, is_question
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic, together
+from codec_bench.messages.errors import UnknownName
 
 HIGH, MOST, TOO_GOOD = 90, 0.15, 0.25
 FEWEST, FEWEST_REPEATS = 6, 2

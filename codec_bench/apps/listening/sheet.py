@@ -32,7 +32,7 @@ from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
 from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
-from codec_bench.errors import AudioError, UserError, on_disk
+from codec_bench.messages.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
 
 MOST_SIGNALS = 12

@@ -20,7 +20,7 @@ import numpy as np
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs as measured
 from codec_bench.audio.resample import fit_length, to_rate
-from codec_bench.errors import AudioError, UserError
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
 HIGHEST_HZ = 48_000

@@ -21,7 +21,7 @@ from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Ke
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, take, written_sheet
 from codec_bench.audio.clip import wav_bytes
-from codec_bench.errors import UserError, on_disk
+from codec_bench.messages.errors import UserError, on_disk
 
 RATE_HZ = 48_000
 HIDDEN = "reference"

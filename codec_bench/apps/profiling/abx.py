@@ -23,8 +23,8 @@ import numpy as np
 from codec_bench.codecs.adapt import CodecFault, fault_of
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Sent
 
 SIZE = 10

@@ -26,8 +26,8 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import run_on
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import UnknownName, UserError, on_disk
 from codec_bench.messages import to_json
+from codec_bench.messages.errors import UnknownName, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 

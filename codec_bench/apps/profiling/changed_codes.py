@@ -29,8 +29,8 @@ from codec_bench.codecs.adapt import decode, encode, recode
 from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised, latent_range
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Codes, Latents, Sent
 
 

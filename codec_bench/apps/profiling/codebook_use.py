@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Latents, Sent, not_discrete
 
 ESTIMABLE = 0.95

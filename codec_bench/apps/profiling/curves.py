@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from codec_bench.codecs.checks import finding
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.numbers import family
 from codec_bench.stats.bd_rate import bd_rate
 

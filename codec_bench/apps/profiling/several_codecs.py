@@ -24,8 +24,8 @@ from codec_bench.engine.own_worker import measure
 from codec_bench.engine.pool import NotLoaded
 from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
-from codec_bench.errors import RunMismatch, UserError
 from codec_bench.messages import Diagnostic, from_json, of_error
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.report.results import write_results
 from codec_bench.stats.summary import summarise

@@ -16,8 +16,8 @@ from http.client import HTTPException
 from typing import Any
 
 from codec_bench.apps.serving.items import AudioInput, BadItem, Item, QueueFull, Result, as_item, audio_bytes
-from codec_bench.errors import UserError
 from codec_bench.messages import read
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Score
 
 AT_ONCE = 16

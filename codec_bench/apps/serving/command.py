@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Device, Set, Workers
 from codec_bench.terminal.output import talk
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Score
 
 MOST_BYTES = 64 << 20

@@ -40,7 +40,7 @@ from codec_bench.apps.serving.scorer import (
 )
 from codec_bench.apps.serving.server import Service, run_service
 from codec_bench.config import fit, load_mapping
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 HOP_HEADERS = {"connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 """Headers of one connection, which are not forwarded."""

@@ -14,7 +14,7 @@ from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import run_on
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import RUN_JSON
 from codec_bench.store.record import Run

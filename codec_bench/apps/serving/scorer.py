@@ -30,7 +30,7 @@ from codec_bench.apps.serving.items import (
     check_text,
 )
 from codec_bench.config.option import names
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Sample, Score
 

@@ -30,7 +30,7 @@ from codec_bench.apps.serving.page import LATENCIES, service_page
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
 from codec_bench.apps.serving.scorer import Scorer, unknown_reference
 from codec_bench.apps.serving.wire import audio_of, item_of, parse_json, result_json, verl_item, verl_reply
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
     from aiohttp.typedefs import Handler

@@ -22,7 +22,7 @@ from codec_bench.apps.site.contradictions import Contradiction, placed
 from codec_bench.apps.site.contradictions import contradictions as find_contradictions
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
 from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.record import Run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, print_json, table, talk
 

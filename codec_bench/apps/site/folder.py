@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError, first_of, on_disk
+from codec_bench.messages.errors import UserError, first_of, on_disk
 from codec_bench.report.page.markup import SHARED, as_json
 from codec_bench.store.files import read_json, write_json, write_text
 

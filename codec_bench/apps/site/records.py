@@ -21,7 +21,7 @@ from codec_bench.apps.site.contradictions import sounds_of
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
 from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
-from codec_bench.errors import UserError, beginning
+from codec_bench.messages.errors import UserError, beginning
 from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import select_examples

@@ -21,8 +21,8 @@ from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
-from codec_bench.errors import AnswersPending, UserError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
 from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed

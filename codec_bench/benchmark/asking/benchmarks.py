@@ -33,8 +33,8 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, numbers_to_save, run_on
-from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache

@@ -20,7 +20,7 @@ from typing import Any
 from codec_bench.benchmark.asking.sending import send_request as answer_to
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request, Response

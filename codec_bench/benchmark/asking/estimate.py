@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from codec_bench.benchmark.asking.rounds import rounds_of
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices

@@ -15,8 +15,8 @@ from typing import Any
 
 from codec_bench.benchmark.asking.question_loop import plain_fields
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.errors import RunMismatch
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.controls import ANOTHER, CONTROL
 from codec_bench.store.tables import storable

@@ -20,7 +20,7 @@ from typing import Any
 from codec_bench.config.registry import is_own_code, load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
-from codec_bench.errors import UserError, describe
+from codec_bench.messages.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel

@@ -21,8 +21,8 @@ from codec_bench.benchmark.asking.rounds import QuestionRounds, still_there
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
-from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, RunMismatch, UserError
 from codec_bench.models import option_hint, takes
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo

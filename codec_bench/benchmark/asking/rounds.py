@@ -16,8 +16,8 @@ from pathlib import Path
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 from codec_bench.store.answers import AnswerRecord
 from codec_bench.store.sound_files import check_sound
 from codec_bench.types import Message, Request

@@ -21,8 +21,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark.asking.spending import Spending
-from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import PLACES, Places

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
 

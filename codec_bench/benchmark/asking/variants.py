@@ -34,8 +34,8 @@ from codec_bench.benchmark.reading.choices import (
     without_label,
 )
 from codec_bench.benchmark.reading.words import plain
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models import option_hint
 from codec_bench.models.base import Model
 from codec_bench.store.draws import ALL_ROTATIONS, AS_WRITTEN, ORDER, SHUFFLED, WORDING

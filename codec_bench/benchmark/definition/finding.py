@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
 from codec_bench.config import Lines
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 Location = tuple[str | int, ...]
 _SHOWN = 60

@@ -23,8 +23,8 @@ from codec_bench.benchmark.definition.finding import Location, findings, fit_lin
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
 from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 FILE = "benchmark.yaml"
 KINDS = ("understanding", "generation", "qa", "codec")

@@ -16,8 +16,8 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.config.network import offline
 from codec_bench.data.hub import Repository, find_repository
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.store.answers import digest_of
 
 THE_HUB = ""

@@ -23,8 +23,8 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import ContentPart, PromptSpec, Template, Turn
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Message, Request, Wants
 

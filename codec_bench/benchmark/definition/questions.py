@@ -26,8 +26,8 @@ from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE, cell_of
 from codec_bench.data.hub import MIRROR_VARIABLE
 from codec_bench.data.rows import rank
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import SOUNDS
 from codec_bench.text.language import base_language, script_language
 

@@ -23,8 +23,8 @@ from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.decoding.table import MARK
-from codec_bench.errors import MissingExtra, UserError, first_of
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import MissingExtra, UserError, first_of
 
 SHOWN = 20
 MOST_ROWS = 100_000

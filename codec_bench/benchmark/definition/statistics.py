@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codec_bench.benchmark.reading.choices import choices_of, right_letters
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.base import Question

@@ -23,8 +23,8 @@ from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricU
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
 from codec_bench.config.registry import Spec
 from codec_bench.data.table import open_table
-from codec_bench.errors import MissingExtra, MissingResource, UnknownName, UserError
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName, UserError
 
 README = "README.md"
 _LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+)(?:, column \d+)?: (?P<rest>.*)$", re.DOTALL)

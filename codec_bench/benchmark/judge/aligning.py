@@ -15,8 +15,8 @@ from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.base import Parsed
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, right_letters
 from codec_bench.benchmark.reading.option import option_letter
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.chance_level import STAGES
 from codec_bench.types import Score
 

@@ -32,8 +32,8 @@ from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.config.registry import Spec
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages.errors import UserError
 from codec_bench.models import served_words, successor
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words

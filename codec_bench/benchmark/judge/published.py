@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codec_bench.errors import MissingExtra
+from codec_bench.messages.errors import MissingExtra
 
 CONSISTENT = "一致性"
 """The key in the replies of InstructTTSEval's judge; it means consistency."""

@@ -25,8 +25,8 @@ from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, FULL_REPLY, LABELLED, NUMBER, OwnWords
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.words import plain
-from codec_bench.errors import MissingExtra, UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UnknownName
 
 P = ParamSpec("P")
 SHOWN = 80

@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.definition.schema import Parameters
 from codec_bench.benchmark.judge.published import READERS
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 KIND = "judge"
 OWN_FIELDS = frozenset(

@@ -19,8 +19,8 @@ from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 TABLE = {
     "accuracy": "codec_bench.benchmark.metrics.accuracy:Accuracy",

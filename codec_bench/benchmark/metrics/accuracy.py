@@ -32,8 +32,8 @@ from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, 
 from codec_bench.benchmark.reading.number import read_number
 from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import contains, plain, words
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric, WordMetric
 from codec_bench.benchmark.reading.words import words
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score
 
 ORDERS = 4

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, get_rule
 from codec_bench.types import Score, Status
 

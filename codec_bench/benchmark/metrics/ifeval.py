@@ -18,8 +18,8 @@ from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.metrics.instructions import CHECKS
 from codec_bench.benchmark.metrics.mmau_pro import keeps
-from codec_bench.errors import MissingExtra, UnknownName, describe
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UnknownName, describe
 from codec_bench.types import Score
 
 AUDIOBENCH = "official/audiobench"

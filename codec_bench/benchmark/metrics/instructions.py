@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codec_bench.errors import MissingExtra
+from codec_bench.messages.errors import MissingExtra
 
 Check = Callable[[Mapping[str, Any], str], bool]
 

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import WordMetric
-from codec_bench.errors import MissingExtra, MissingResource, UnknownName
+from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.types import Score
 
 _SYSTEM = "/usr/share/wordnet"

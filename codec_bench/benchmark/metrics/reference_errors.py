@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.text.disagreement import followed
 from codec_bench.text.language import base_language
 from codec_bench.text.rendering import KINDS, Rendered, rendered

@@ -13,8 +13,8 @@ import unicodedata
 
 from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.benchmark.reading.patterns import compile_pattern
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score
 
 OPENING = 400

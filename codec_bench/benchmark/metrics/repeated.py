@@ -7,8 +7,8 @@ URO-Bench's score: the share of accepted answers, times one minus their mean err
 from __future__ import annotations
 
 from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.error_rate import error_rate
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import WordMetric
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score
 
 COCO_BETA = 1.2

@@ -13,8 +13,8 @@ import numpy as np
 
 from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.benchmark.reading.sections import END
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score
 
 SECTIONS = "sections"

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.error_rate import error_rate
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score

@@ -21,8 +21,8 @@ from collections.abc import Callable, Sequence
 from codec_bench.benchmark.reading import number, option, sections, structure, ultraeval_steps
 from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Step, Unparsed
 from codec_bench.config.registry import Spec
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 TRANSCRIPT = "transcript"
 """The step for generated audio. It does nothing itself: scoring replaces the answer by its transcript."""

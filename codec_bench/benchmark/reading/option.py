@@ -16,8 +16,8 @@ from codec_bench.benchmark.reading.refusal import declines, is_unheard
 from codec_bench.benchmark.reading.synonyms import phrases_of
 from codec_bench.benchmark.reading.tables import answer_in, likeliest_options, loaded
 from codec_bench.benchmark.reading.words import plain
-from codec_bench.errors import UserError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, first_of
 
 
 def option_letter(letters: str | None) -> Step:

@@ -22,8 +22,8 @@ from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 
 def json_content(answer: str) -> Any:

@@ -28,8 +28,8 @@ from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.config.registry import lent
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
-from codec_bench.errors import AudioError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run

@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.adapt import ready
-from codec_bench.errors import AudioError, UserError
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
 _LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of similar lengths

@@ -15,9 +15,9 @@ from codec_bench.codecs.adapt import recode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
 from codec_bench.codecs.checks.dropouts import WINDOW_S, find_dropped_windows
-from codec_bench.errors import UserError
 from codec_bench.machine.process_state import end_if_forked
 from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Sent
 
 _LATEST_S = 1.0

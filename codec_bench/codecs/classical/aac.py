@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 # In the order of the format's sampling frequency index.
 _RATES_HZ = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)

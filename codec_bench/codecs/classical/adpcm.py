@@ -8,7 +8,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 # FFmpeg's name, its sample format, samples and bytes of a block. Each block begins again but for Yamaha's.
 _KINDS = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.codecs.classical.amr_nb import Amr
 from codec_bench.codecs.classical.bitstream import packets_for
-from codec_bench.errors import MissingResource
+from codec_bench.messages.errors import MissingResource
 
 # The modes in the order of the format's frame type. A frame of 20 ms has the bits of this rate.
 MODES_BPS = (6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050, 23850)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 RATES_HZ = (44100, 48000)
 _FRAME = 1024

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
 

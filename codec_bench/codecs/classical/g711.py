@@ -7,7 +7,7 @@ from typing import Literal
 
 from codec_bench.codecs.base import CodecInfo, CodecStream
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
 _RATE_HZ = 8000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.classical.bitstream import RatedCodec, check_packet_sizes, packets_for
-from codec_bench.errors import MissingExtra, UserError, optional_package
+from codec_bench.messages.errors import MissingExtra, UserError, optional_package
 
 RATES_HZ = (8000, 16000, 24000, 32000, 48000)
 LOWEST_BPS, HIGHEST_BPS = 16000, 320000  # of a channel: 20 to 400 bytes a frame

@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 RATES_HZ = (8000, 12000, 16000, 24000, 48000)
 _DECODED_HZ = 48000  # libopus through FFmpeg always decodes at this rate

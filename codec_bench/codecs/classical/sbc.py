@@ -19,7 +19,7 @@ from codec_bench.codecs.classical.bitstream import (
     one_rate,
     packets_for,
 )
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 RATES_HZ = (16000, 32000, 44100, 48000)
 _BLOCKS = 16

@@ -11,7 +11,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, decode_packets
 from codec_bench.decoding.decode import opened_sound
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 _RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
 _BLOCK = 16384  # libsndfile holds all samples of a call on its stack

@@ -16,7 +16,7 @@ import numpy as np
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream

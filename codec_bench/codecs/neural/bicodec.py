@@ -19,7 +19,7 @@ from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, code_info, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, calm_branches, fill_with_noise, seeded
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
 

@@ -19,7 +19,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.types import Codes
 
 _RATE_HZ, _HOP, _SHORTEST = 24_000, 256, 513

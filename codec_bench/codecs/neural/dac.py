@@ -17,7 +17,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_residual_units, fill_with_noise, seeded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Codes
 
 _CARDINALITY = 1024

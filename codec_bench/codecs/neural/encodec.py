@@ -19,7 +19,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_stream, code_info, group_by_length, one_stream, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, seeded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
 from codec_bench.networks.precision import computing

@@ -14,7 +14,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecStream, check_input
 from codec_bench.codecs.neural.base import check_stream, one_stream
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.encodec import CarriedHalf
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes

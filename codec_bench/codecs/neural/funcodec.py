@@ -18,7 +18,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
 
 _RATE_HZ = 16000

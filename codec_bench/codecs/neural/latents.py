@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.neural.base import NeuralCodec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Latents
 
 

@@ -22,7 +22,7 @@ from codec_bench.codecs.neural.base import (
     stack,
 )
 from codec_bench.codecs.neural.random_weights import fill_with_noise, raise_layer_scales, seeded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
 

@@ -20,7 +20,7 @@ from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_branches, fill_with_noise, seeded
-from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream

@@ -12,7 +12,7 @@ from typing import Any
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 _RATE_HZ = 16000
 _HOP = 320

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 _RATE_HZ = 24000
 _CARDINALITY = 4096

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 
 _RATE_HZ = 16000

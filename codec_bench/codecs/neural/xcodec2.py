@@ -18,7 +18,7 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 
 _ENCODER_HZ = 16000

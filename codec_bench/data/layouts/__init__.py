@@ -21,8 +21,8 @@ from codec_bench.data.layouts import lists, saved, sidecars, tables
 from codec_bench.data.layouts.base import LayoutResult, Report, Role, TextLayout
 from codec_bench.data.layouts.tree import Absent, Tree
 from codec_bench.data.rows import Row
-from codec_bench.errors import UserError, first_of
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, first_of
 
 __all__ = ["FOLDER", "LAYOUTS", "Report", "Role", "TextLayout", "Tree", "find_layout", "read_layout_rows"]
 

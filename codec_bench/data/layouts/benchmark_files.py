@@ -43,8 +43,8 @@ from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_rep
 from codec_bench.data.layouts.lists import SEED_TTS_FIELDS, seed_tts_fields
 from codec_bench.data.rows import parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 _SPOKEN = "speaker/prompt_text.txt"
 COLUMNS = ("text", "audio", "prompt_text", "speaker", "language")

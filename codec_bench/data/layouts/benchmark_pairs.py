@@ -25,8 +25,8 @@ from codec_bench.audio.clip import Clip
 from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.streamed import ProblemRow
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 _PAIR = ("audio", "other_audio")
 _REQUIRED_COLUMNS = ("filename", "id", "voice", "correct")

@@ -25,8 +25,8 @@ from codec_bench.audio.clip import Clip
 from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.layouts.lists import ESD_SPEAKERS, esd_words
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.text.tags import without_tags
 
 if TYPE_CHECKING:

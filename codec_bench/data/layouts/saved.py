@@ -17,8 +17,8 @@ from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.manifest import CellSound, Columns, make_row
 from codec_bench.data.rows import Row
 from codec_bench.decoding.table import Locator
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 
 def claims_saved(tree: Tree, file: str) -> bool:

@@ -16,7 +16,7 @@ from codec_bench.data.folder import read_folder
 from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Absent, Tree, decode_line
 from codec_bench.data.rows import NOTHING, Row, stem, without_suffix
-from codec_bench.errors import UserError, on_disk
+from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.types import SPOKEN, WORDS
 
 _TIMES = re.compile(r"\s*\d+\s+\d+\s+\S")

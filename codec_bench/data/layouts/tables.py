@@ -18,8 +18,8 @@ from codec_bench.data.manifest import read_manifest
 from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
 from codec_bench.data.tars import tar_rows
 from codec_bench.decoding.span import SLACK_S
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 _FILE_NAMES = ("file_name", "audio_file_name")
 _COMMON_VOICE = ("validated.tsv", "train.tsv", "dev.tsv", "test.tsv")

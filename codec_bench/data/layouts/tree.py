@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from codec_bench.data.folder import all_files, is_sound
 from codec_bench.data.rows import stem, without_suffix
 from codec_bench.decoding.span import SLACK_S, Span
-from codec_bench.errors import UserError, on_disk
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, on_disk
 
 TEXT_SUFFIXES = frozenset(
     ".txt .csv .tsv .json .jsonl .gz .lst .lab .scp .ctm .stm .textgrid .srt .vtt .xml .eaf .parquet .arrow".split()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.data.layouts.base import Report
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 
 _MOST_NAMED = 3
 UNREAD, UNLISTED, ABSENT = "unread texts", "sounds without text", "texts without sound"

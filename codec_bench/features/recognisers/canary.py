@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
 from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
 KIND = "canary"

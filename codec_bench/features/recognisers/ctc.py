@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 

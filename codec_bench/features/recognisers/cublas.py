@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from codec_bench.errors import MissingExtra
+from codec_bench.messages.errors import MissingExtra
 
 LIBRARY = "libcublas.so.12"
 PACKAGE = "nvidia-cublas-cu12"

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature
+from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.networks.kaldi import HOP, RATE_HZ, WINDOW, analysis_window, filter_bank, mel_bands
 
 if TYPE_CHECKING:

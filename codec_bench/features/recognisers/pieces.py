@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.padded_passes import EIGHT_SECONDS, passes
-from codec_bench.errors import UnknownName
 from codec_bench.features.base import Feature, Result, Unavailable, Word
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.pocketsphinx import windows
+from codec_bench.messages.errors import UnknownName
 from codec_bench.weights import find
 
 RATE_HZ = 16_000

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable, Word
+from codec_bench.messages.errors import MissingExtra, WeightsError
 
 FAST = {
     "topn": 2,

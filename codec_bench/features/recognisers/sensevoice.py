@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.padded_passes import passes
-from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers import funasr
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 

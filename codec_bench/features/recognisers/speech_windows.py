@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.on_device import concatenate
 
 Windows = Literal["30s", "28s", "vad"]

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind
+from codec_bench.messages.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.networks.precision import computing
 
 MAX_TOKENS = 512

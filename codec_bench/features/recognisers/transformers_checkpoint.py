@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 
 GREEDY: dict[str, Any] = {
     "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "temperature": None, "top_p": None, "top_k": None,

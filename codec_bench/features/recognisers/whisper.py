@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codec_bench.audio.budget import FILLED, Budget
-from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable, Word
 from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
 from codec_bench.features.recognisers.whisper_checkpoint import (
@@ -41,6 +40,7 @@ from codec_bench.features.recognisers.whisper_network import (
 )
 from codec_bench.machine.memory import give_back, out_of_memory, room
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 
 if TYPE_CHECKING:
     import torch

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
+from codec_bench.messages.errors import UserError, WeightsError
 
 Backend = Literal["ct2", "torch"]
 """The library that computes the network."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.recognisers.whisper_checkpoint import COMPUTE_TYPES, Tokens
@@ -24,6 +23,7 @@ from codec_bench.features.recognisers.whisper_network import (
 )
 from codec_bench.machine.environment import own_threads
 from codec_bench.machine.memory import give_back
+from codec_bench.messages.errors import UserError, WeightsError
 
 if TYPE_CHECKING:
     import torch

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, config_of
 from codec_bench.features.recognisers.whisper_checkpoint import Tokens
 from codec_bench.features.recognisers.whisper_network import (
@@ -27,6 +26,7 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
+from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows, rows_of
 from codec_bench.weights.state import load_tensors
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.on_device import change_samples, concatenate
 from codec_bench.weights.state import check_archive

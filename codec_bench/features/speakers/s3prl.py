@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError, WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.weights.state import check_archive
 

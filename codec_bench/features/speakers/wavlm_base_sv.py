@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from codec_bench.errors import WeightsError
 from codec_bench.features.speakers.wavlm_sv import WavlmSv
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import load_into, load_state, unfilled
 
 if TYPE_CHECKING:

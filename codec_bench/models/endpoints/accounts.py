@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.types import Request
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.remote import HttpModel, JsonModel

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from codec_bench.errors import MissingExtra, optional_package
+from codec_bench.messages.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
 from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.bodies import understood

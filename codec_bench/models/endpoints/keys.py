@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 LONGEST_REASON = 300
 MASKED_LENGTH = 8

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.models.endpoints.batches import (
     Batch,
     BatchableModel,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.bodies import named

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal

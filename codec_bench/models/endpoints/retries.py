@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.error_texts import cause_of
 
 Outcome = Literal["good", "crowded", "slow", "neutral"]

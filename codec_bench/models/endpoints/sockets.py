@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from codec_bench.errors import MissingExtra
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra
 from codec_bench.models.audio_payloads import audio_of, from_pieces
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, get_args
 
-from codec_bench.errors import UserError
 from codec_bench.machine.memory import give_back, placed
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.in_process.families import family_of

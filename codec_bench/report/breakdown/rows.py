@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import chance_text
 from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary

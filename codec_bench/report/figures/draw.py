@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import MissingExtra, UserError, first_of
+from codec_bench.messages.errors import MissingExtra, UserError, first_of
 from codec_bench.report.figures.labels import name_points, shortened
 from codec_bench.report.figures.plots import Plot, PlotPoint
 from codec_bench.store.export import write_csv

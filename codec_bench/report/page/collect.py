@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from codec_bench.errors import beginning
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import beginning
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, select_examples
 from codec_bench.report.page.column_heads import column_heads, stand_together

@@ -9,7 +9,7 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from codec_bench.errors import beginning
+from codec_bench.messages.errors import beginning
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import moment
 from codec_bench.stats.summary_types import Summary, SystemSummary

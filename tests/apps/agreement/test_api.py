@@ -15,7 +15,7 @@ from codec_bench.apps.agreement import ratings
 from codec_bench.apps.agreement.coefficients import CORRELATIONS, OF_RATINGS
 from codec_bench.apps.agreement.panel import MIXED, OF_MEAN, Panel, Rater, compare_raters
 from codec_bench.apps.agreement.raters import READ, RatedItem
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 
 

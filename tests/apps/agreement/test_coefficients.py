@@ -20,7 +20,7 @@ from codec_bench.apps.agreement.coefficients import (
     confusion,
     middle_ranks,
 )
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import unit_codes
 
 

@@ -13,7 +13,7 @@ from metric_runs import SYSTEMS, write_run
 
 from codec_bench import metric_agreement
 from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 SAMPLES = 120
 

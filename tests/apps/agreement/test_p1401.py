@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from codec_bench import agreement, metric_agreement
 from codec_bench.apps.agreement.p1401 import OTHER_SCALE, Values, Votes, _rising_cubic, mapping_of, p1401
 from codec_bench.apps.agreement.words import against_rows, fit_rows, plots, standard_csv, standard_notes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 SYSTEMS, CLIPS, RATERS = 12, 6, 9
 

@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.apps.agreement import ratings
 from codec_bench.apps.agreement.ratings import read_ratings
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture

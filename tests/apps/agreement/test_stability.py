@@ -15,7 +15,7 @@ from codec_bench.apps.agreement import stability
 from codec_bench.apps.agreement.stability import CHANGES, SYSTEMS, StabilityTable, _row
 from codec_bench.apps.agreement.words import stability_rows
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, sensitive_to, shifts_in_spreads
 from codec_bench.types import Score
 

@@ -17,8 +17,8 @@ from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.benchmark import load_benchmark
 from codec_bench.config import config_names, read_config
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of

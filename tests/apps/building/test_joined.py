@@ -19,8 +19,8 @@ from codec_bench.apps.building.joined import write_script
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import HERE, RATE_HZ, noise, rows_of

@@ -19,7 +19,7 @@ from codec_bench.apps.building.mixtures import Mixtures, excerpt
 from codec_bench.apps.building.record import BuildRecord
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+from codec_bench.messages.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of, same_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench import build
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 from .hub import TOKEN, Hub
 

@@ -9,8 +9,8 @@ import pytest
 from codec_bench import build
 from codec_bench.apps.building.item import Dropped
 from codec_bench.apps.building.speech import Floors
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Score
 
 from .conftest import RATE_HZ, noise, rows_of

@@ -11,8 +11,8 @@ from codec_bench import build
 from codec_bench.apps.building import review
 from codec_bench.apps.listening.answers import FORMAT, checksum
 from codec_bench.apps.listening.key import read_key
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 from .conftest import rows_of
 

@@ -18,8 +18,8 @@ from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import rows_of, same_bytes

@@ -15,7 +15,7 @@ from codec_bench.apps.building.checks import join_sounds, level_sounds
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of

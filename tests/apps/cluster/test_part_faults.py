@@ -18,7 +18,7 @@ from codec_bench.api.merge import merge
 from codec_bench.apps.cluster.parts import progress_of
 from codec_bench.data import open_source
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.parts import MARK
 from codec_bench.store.record import Run
 

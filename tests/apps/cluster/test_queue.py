@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.apps.cluster.queue import MOST_FAILURES, SLOW, ShardQueue
 from codec_bench.data import Shard
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 ALL = [Shard(number, 4) for number in range(1, 5)]
 

@@ -18,7 +18,7 @@ from codec_bench.data import Source, part_of
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord

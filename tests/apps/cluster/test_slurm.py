@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from codec_bench.apps.cluster.slurm import ROUNDS, Resources, go_on, read_submission, submit
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 DATA = ("--data", "embedded", "--metrics", "stoi")
 COMMAND = ("eval", "--codec", "opus-12k", "--data", "a folder", "--metrics", "stoi")

@@ -16,7 +16,7 @@ from codec_bench.apps.conversation.distributions import sentences
 from codec_bench.apps.conversation.session_files import content_hash, read_session
 from codec_bench.apps.conversation.user import Sounds
 from codec_bench.data import open_source
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 
 from .conftest import MODEL
 from .server import RATE_HZ, Plan, tone

@@ -13,7 +13,7 @@ from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import backchannels, divergence, script_of, timing
 from codec_bench.apps.conversation.measures import OFFICIAL, OFFICIAL_15
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .server import Plan

@@ -20,7 +20,7 @@ from codec_bench.apps.conversation.session import hold
 from codec_bench.apps.conversation.turn_ends import Energy, Silero, TurnEnd, speech_of_model
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Audio, Response

@@ -11,7 +11,7 @@ from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import INPUT, WORDS
 from codec_bench.apps.conversation.judged import VERDICTS
 from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIAL_15
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord, UserError
 
 from .conftest import MODEL
 from .server import Plan

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.apps.conversation.full_duplex import WORDS, latency_s, official, read_words, takes_turn
 from codec_bench.apps.conversation.measures import OFFICIAL
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 from .test_measures import event, written
 

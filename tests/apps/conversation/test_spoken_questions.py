@@ -11,7 +11,7 @@ import yaml
 
 from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import WORDS
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 from .conftest import MODEL
 from .server import RATE_HZ, Plan, tone

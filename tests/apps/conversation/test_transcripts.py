@@ -12,7 +12,7 @@ from codec_bench.apps.conversation.session_files import read_session, write_sess
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.audio.resample import to_signal
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .server import RATE_HZ

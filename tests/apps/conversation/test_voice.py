@@ -20,7 +20,7 @@ from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import to_signal
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.files import write_json
 from codec_bench.types import Audio
 

@@ -20,7 +20,7 @@ from codec_bench.apps.gating.words import check_notes, junit_xml, markdown
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.opus import Opus
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import ratios
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

@@ -10,8 +10,8 @@ import pytest
 from codec_bench.apps.judging.planted import planted, text_rubrics
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
-from codec_bench.errors import UserError
 from codec_bench.messages import from_json
+from codec_bench.messages.errors import UserError
 from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, saved_test
 
 LABEL = "openai-chat:m"

@@ -13,7 +13,7 @@ from local_http import Connection, LocalServer
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import PAGE, judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.page.collect import collect
 from codec_bench.report.page.columns import side_by_side
 from codec_bench.stats.summary import summarise

@@ -13,7 +13,7 @@ import pytest
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.board import Column, average
 from codec_bench.apps.leaderboards.json_values import plain_board
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

@@ -21,7 +21,7 @@ from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
 from codec_bench.apps.leaderboards.rank_uncertainty import points_of
 from codec_bench.apps.site.records import describe_run
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.report.page.columns import side_by_side
 from codec_bench.store.folders import run_folders

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import freqz
 
 from codec_bench.apps.listening.sound import anchor, low_pass
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from codec_bench.apps.listening.material import ListeningItem, arrange, collect, draw_order
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 def item(id, *stratum):

@@ -21,8 +21,8 @@ from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 RATERS = [f"Rater {n}" for n in range(6)]

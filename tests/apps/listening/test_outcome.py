@@ -14,8 +14,8 @@ from scipy import stats
 import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.key import REFERENCE, read_key
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, strengths
 
 RATERS = [f"Rater {n}" for n in range(8)]

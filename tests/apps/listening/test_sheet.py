@@ -13,7 +13,7 @@ import pytest
 import codec_bench
 from codec_bench.apps.listening.key import REFERENCE, find_key, read_key
 from codec_bench.apps.listening.sound import scrambled
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 NAMES = ("zebra", "quagga", "unprocessed", "narwhal", "aardvark", "speaker 1", "3.5k", "7k anchor")
 

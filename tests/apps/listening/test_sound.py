@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from codec_bench.apps.listening.sound import alike, equal_files, padded, scrambled
-from codec_bench.errors import AudioError
+from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
 

@@ -13,7 +13,7 @@ import yaml
 import codec_bench
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.webmushra import read_results
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture(scope="module")

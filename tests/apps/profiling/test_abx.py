@@ -9,7 +9,7 @@ from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.abx import AbxItems, _items
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def test_the_frames_of_a_phone_with_its_neighbours():

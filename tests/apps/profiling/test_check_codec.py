@@ -13,8 +13,8 @@ from codec_bench.api.verify_batching import verify_batching
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import wrong
 from codec_bench.config.limits import Limits
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 WRONG = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from codec_bench.apps.profiling.codebook_use import ESTIMABLE, CodebookCounts, entropy_bits, summarise
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.mark.parametrize("entries", [2, 37, 1024])

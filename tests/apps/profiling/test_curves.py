@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.apps.profiling import curves
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.bd_rate import bd_rate
 
 

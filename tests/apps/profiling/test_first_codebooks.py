@@ -14,7 +14,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.neural.mimi import Mimi
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):

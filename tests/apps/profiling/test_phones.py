@@ -14,8 +14,8 @@ from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data import open_source
 from codec_bench.data.alignments import Alignment
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 
 ALIGNED = {"a": Alignment.of([(0.0, 0.05, "B"), (0.05, 0.1, "A")]), "b": Alignment.of([(0.02, 0.2, "A")])}
 

@@ -15,8 +15,8 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
 from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, ProfileJob
 from codec_bench.engine.own_worker import measure
-from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError
 
 
 def test_a_right_codec_has_every_number(profiled, odd, tmp_path):

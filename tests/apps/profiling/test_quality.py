@@ -8,7 +8,7 @@ import pytest
 
 import codec_bench
 from codec_bench.apps.profiling.steps import OPTIONAL
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 EXAMPLE = "examples/small_codec.py"
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from codec_bench import Audio, Scorer, load_metric
 from codec_bench.apps.serving.items import wav_bytes
 from codec_bench.apps.serving.ray import Arguments, References, Replica, deployment
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 RATE_HZ = 16_000
 ARGUMENTS = Arguments(metrics="si_sdr", reward="si_sdr")

@@ -24,8 +24,8 @@ from codec_bench.apps.serving.items import BadItem, QueueFull
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward, read_reward
 from codec_bench.apps.serving.server import BODY_BYTES, Service, _lines, run_service
 from codec_bench.data import open_source
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.rewards import build_compute_score, build_reward_func, compute_rewards
 from codec_bench.types import Score
 

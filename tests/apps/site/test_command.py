@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from codec_bench.apps.site.command import site
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

@@ -15,7 +15,7 @@ import pytest
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import contradictions, site
 from codec_bench.apps.site.folder import SiteFolder, age
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run

@@ -11,7 +11,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import choices_of, named
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import ORDER
 
 TEXTS = ["a cat", "a dog", "a cow", "a door"]

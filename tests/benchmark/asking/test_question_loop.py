@@ -18,8 +18,8 @@ from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, pl
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.retries import Persistence
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges

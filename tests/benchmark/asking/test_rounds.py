@@ -18,7 +18,7 @@ from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.definition.schema import Template
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.cache import ResponseCache
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges

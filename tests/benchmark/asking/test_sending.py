@@ -5,8 +5,8 @@ from contextlib import aclosing
 import pytest
 
 from codec_bench.benchmark.asking.sending import send_requests
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Request, Response

@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.benchmark.asking.sending import Answering, send_requests
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 

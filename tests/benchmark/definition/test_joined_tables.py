@@ -7,7 +7,7 @@ from refusals import refuses
 
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.benchmark.definition.schema import Data
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def table(folder, columns):

@@ -8,7 +8,7 @@ from refusals import refuses
 from codec_bench.benchmark import benchmark_names, has_benchmark, load_benchmark, suite
 from codec_bench.benchmark.definition.loader import read_definition
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 CUSTOM_CODE = """\
 version: 1

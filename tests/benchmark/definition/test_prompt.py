@@ -16,7 +16,7 @@ from codec_bench.benchmark.definition.prompt import (
     variables,
 )
 from codec_bench.benchmark.definition.schema import Template
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Audio
 

@@ -10,7 +10,7 @@ from refusals import refuses
 from codec_bench.benchmark import load_benchmark
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.benchmark.definition.schema import Data
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
 from codec_bench.benchmark.judge.metric import check_rating
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 WRONG = """\
 version: 1

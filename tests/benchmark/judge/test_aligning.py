@@ -12,7 +12,7 @@ from codec_bench.benchmark.judge.aligning import by_rule
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.replies import read_letter
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Response
 
 CHOICES = {"A": "guitar", "B": "piano", "C": "violin", "D": "drums"}

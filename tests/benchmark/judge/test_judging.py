@@ -18,8 +18,8 @@ from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.judging import judge_all
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.cache import ResponseCache
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise

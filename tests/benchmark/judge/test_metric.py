@@ -18,8 +18,8 @@ from codec_bench.benchmark.judge.metric import Alternative, id_of, is_judge_metr
 from codec_bench.benchmark.judge.replies import read_official
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, own_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.errors import MissingExtra, UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UnknownName
 from codec_bench.types import Audio, Response
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"

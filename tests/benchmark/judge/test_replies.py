@@ -24,7 +24,7 @@ from codec_bench.benchmark.judge.replies import (
     read_yes_no,
 )
 from codec_bench.benchmark.metrics.audiobench import follows
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 ULTRAEVAL = "official/ultraeval-audio"

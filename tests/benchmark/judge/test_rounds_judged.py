@@ -15,8 +15,8 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.rubric import with_own_rubrics
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Response
 
 FILE = "uro_rounds"

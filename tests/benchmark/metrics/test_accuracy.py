@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED, NO_LABEL, RULES
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 
 CHOICES = {"choices": ["(A) Acoustic guitar", "(B) Bass-drum", "(C) C major", "(D) None"]}
 

@@ -11,7 +11,7 @@ import pytest
 from published_folds import aggregate
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 
 sacrebleu = pytest.importorskip("sacrebleu")
@@ -102,7 +102,7 @@ def test_without_sacrebleu_the_extra_is_named(monkeypatch):
     import sys
 
     from codec_bench.benchmark.metrics import bleu
-    from codec_bench.errors import MissingExtra
+    from codec_bench.messages.errors import MissingExtra
 
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)

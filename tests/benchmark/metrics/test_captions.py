@@ -13,7 +13,7 @@ import pytest
 
 from codec_bench.benchmark.metrics import Answer, expand_answer_metrics, load_answer_metric
 from codec_bench.benchmark.metrics.rouge import common_subsequence
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 
 CAPTIONS = [

@@ -10,7 +10,7 @@ from refusals import refuses
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.scoring.scoring import score_answers
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import AnswerRecord, Exchange, QuestionRecord, Reading
 from codec_bench.text.rules import HALLUCINATED
 

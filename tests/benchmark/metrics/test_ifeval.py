@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.metrics.instructions import CHECKS
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 FILE = "ultraeval_ifeval"

@@ -3,7 +3,7 @@
 import pytest
 
 from codec_bench.benchmark.metrics import load_answer_metric, meteor
-from codec_bench.errors import MissingResource
+from codec_bench.messages.errors import MissingResource
 
 PAIRS = [
     ("a child shouts", "a kid yells"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from published_folds import AGGREGATORS, aggregate
 
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 ULTRAEVAL = "official/ultraeval-audio"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.text.disagreement import followed
 from codec_bench.text.rendering import rendered
 from codec_bench.text.rules import get_rule

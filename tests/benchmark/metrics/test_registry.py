@@ -16,7 +16,7 @@ from codec_bench.benchmark.metrics import (
     load_answer_metric,
 )
 from codec_bench.benchmark.metrics.accuracy import RULES
-from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 
 NAMES = [
     *(f"accuracy[{rule}]" for rule in RULES), "wer[answer]@by-language", "bleu[13a]", "cider", "coco_bleu[4]", "rouge_l", "refusal_rate",

@@ -10,7 +10,7 @@ import pytest
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Parsed, Unparsed, load_steps
-from codec_bench.errors import UnknownName
+from codec_bench.messages.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 FILE = "songformer_sections"

@@ -9,9 +9,9 @@ import pytest
 
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.errors import UnknownName
 from codec_bench.features.emotion2vec import EMOTIONS
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"

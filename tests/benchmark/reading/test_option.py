@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.benchmark.reading import Parsed, Unparsed, load_steps
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 FIELDS = {"choices": ["Acoustic guitar", "Bass drum", "Cello", "None"]}
 

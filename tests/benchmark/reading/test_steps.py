@@ -8,7 +8,7 @@ from refusals import refuses
 
 from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on, versioned
 from codec_bench.benchmark.reading.base import FORMAT_IGNORED
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages.errors import UnknownName, UserError
 
 ARGUMENTS = {"after": "[x]", "before": "[x]", "json-field": "[content]", "label": "[happy,sad,a]"}
 FIELDS = {"choices": ["Acoustic guitar", "Bass drum", "Cello", "None"], "labels": ["happy", "sad"]}

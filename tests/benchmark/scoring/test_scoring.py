@@ -12,8 +12,8 @@ from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, Parsed, Unparsed
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import AnswerScorer, score_all, score_answers, score_sets
-from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
 from codec_bench.store.rows import ItemRecord

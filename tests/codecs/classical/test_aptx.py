@@ -8,7 +8,7 @@ import pytest
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.aptx import DELAY_SAMPLES, RATES_HZ, Aptx
 from codec_bench.codecs.classical.bitstream import decode_packets
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 CASES = [(rate_hz, hd) for rate_hz in RATES_HZ for hd in (False, True)]

@@ -14,7 +14,7 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs import list_codecs, load_codec
 from codec_bench.codecs.adapt import choose_rate
 from codec_bench.codecs.classical.bitstream import decode_packets
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 NAMES = [row.name for row in list_codecs() if row.weights_here is None]  # only codecs without weights

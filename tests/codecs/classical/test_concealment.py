@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
 ASSETS = Path(__file__).parent / "assets"

@@ -7,7 +7,7 @@ import pytest
 
 from codec_bench.codecs.classical.bitstream import decode_packets
 from codec_bench.codecs.classical.g723_1 import DELAY_SAMPLES, G7231
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def lag(reference, estimate):

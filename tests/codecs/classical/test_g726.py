@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.codecs.classical.g726 import BITRATES_BPS, G726
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from codec_bench.codecs.classical.opus import Opus, delay_samples
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def configurations(packets):

@@ -5,7 +5,7 @@ import pytest
 
 from codec_bench.codecs.classical.bitstream import decode_packets
 from codec_bench.codecs.classical.sbc import RATES_HZ, Msbc, Sbc, delay_samples, frame_of
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 
 def noise(rng, channels, length):

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.bicodec import prepared, reference_clip
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks import bicodec as bicodec_net
 from codec_bench.networks.bicodec_config import PUBLISHED, SMALL
 from codec_bench.networks.speech_encoder import SpeechEncoder

@@ -12,7 +12,7 @@ from golden_files import golden
 from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 
 torch = pytest.importorskip("torch")
 

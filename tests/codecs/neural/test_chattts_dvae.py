@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.base import stack
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks import chattts as chattts_net
 from codec_bench.networks.gfsq import GroupedResidualFSQ
 from codec_bench.types import Audio

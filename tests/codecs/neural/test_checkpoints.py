@@ -8,7 +8,7 @@ from random_codecs import built
 
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.encodec import Encodec
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 
 # A codec, and another one of its family with what is said when that is given the weights of the first.
 FAMILIES = {

@@ -13,7 +13,7 @@ from random_codecs import built
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.dac import Dac
 from codec_bench.codecs.neural.dac_original import load_original
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 
 # From the original repository's configurations: rate, hop, codebooks, bits a second.
 PUBLISHED = {

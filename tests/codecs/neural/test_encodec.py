@@ -14,7 +14,7 @@ from random_codecs import networks_once
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural import encodec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 # Around every multiple that matters: the hop of 320, six and seven frames (what the widest padding reflects), and for

@@ -14,7 +14,7 @@ from random_codecs import networks_once  # noqa: E402
 
 from codec_bench.codecs import load_codec  # noqa: E402
 from codec_bench.codecs.neural import encodec  # noqa: E402
-from codec_bench.errors import UserError  # noqa: E402
+from codec_bench.messages.errors import UserError  # noqa: E402
 from codec_bench.types import Audio  # noqa: E402
 
 HOP = 320

@@ -11,7 +11,7 @@ from glides import glide
 from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 HOP = 960
 LENGTHS = (1, HOP, HOP + 1, 5 * HOP - 1, 5 * HOP, 12345, 24000)

@@ -11,7 +11,7 @@ from glides import glide
 from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 HOPS = {"pocket-tts": 1920, "vibevoice": 3200}

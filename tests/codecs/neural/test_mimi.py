@@ -12,7 +12,7 @@ from glides import glide
 from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.networks.mimi import MimiParts
 from codec_bench.types import Audio
 

@@ -13,7 +13,7 @@ from glides import glide
 
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural import snac as adapter
-from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 
 torch = pytest.importorskip("torch")
 package = pytest.importorskip("snac.snac")

@@ -12,7 +12,7 @@ from glides import glide, golden_glide
 from golden_files import golden
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 
 torch = pytest.importorskip("torch")
 

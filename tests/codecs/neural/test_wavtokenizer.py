@@ -16,7 +16,7 @@ from random_codecs import built
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.wavtokenizer import WavTokenizer
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio
 
 torch = pytest.importorskip("torch")

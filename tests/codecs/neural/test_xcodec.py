@@ -11,7 +11,7 @@ from glides import glide
 from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 LENGTHS = (1, 7, 319, 320, 321, 640, 1000, 2000, 5003, 16000)
 

@@ -12,7 +12,7 @@ from random_codecs import built
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.neural.xcodec2 import Xcodec2
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 
 LENGTHS = {
     "xcodec2": (1, 7, 319, 320, 321, 640, 1000, 2000, 2001, 5003, 16000),

@@ -27,7 +27,7 @@ class Broken(Feature):
     name, protocol, rate_hz, where = "broken", "broken-1", 16_000, "cpu"
 
     def load(self):
-        from codec_bench.errors import WeightsError
+        from codec_bench.messages.errors import WeightsError
 
         with open(Path(os.environ["HEARD"]), "a") as marks:
             marks.write("load\n")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiny_recognisers import write_canary
 
-from codec_bench.errors import UnknownName
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import canary, pieces
+from codec_bench.messages.errors import UnknownName
 
 
 def reference(folder, signals, languages):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tiny_speech import write_ctc
 
-from codec_bench.errors import UnknownName, UserError, WeightsError
 from codec_bench.features import Unavailable
 from codec_bench.features.recognisers import ctc, pieces
 from codec_bench.features.recognisers.pocketsphinx import windows
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError, WeightsError
 
 RATE = ctc.RATE_HZ
 FIELD = 400

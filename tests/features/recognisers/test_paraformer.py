@@ -14,9 +14,9 @@ import tiny_funasr
 import torch
 from hostile import Hostile
 
-from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Unavailable
 from codec_bench.features.recognisers.paraformer import CHUNK_SAMPLES, Paraformer
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("funasr") is None, reason="FunASR is not installed")
 RATE_HZ = 16_000

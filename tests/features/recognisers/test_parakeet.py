@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tiny_recognisers import write_parakeet
 
-from codec_bench.errors import UnknownName, UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import parakeet, pieces
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UnknownName, UserError, WeightsError
 
 RATE = pieces.RATE_HZ
 MODELS = {"ctc": "parakeet-ctc-0.6b", "tdt": "parakeet-tdt-0.6b-v2"}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features import load_feature
 from codec_bench.features.recognisers import pocketsphinx
+from codec_bench.messages.errors import MissingExtra, WeightsError
 
 RATE = 16_000
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiny_recognisers import write_parakeet, write_qwen3_asr
 
-from codec_bench.errors import UnknownName, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import pieces, qwen3_asr
+from codec_bench.messages.errors import UnknownName, WeightsError
 
 RATE = pieces.RATE_HZ
 

@@ -13,9 +13,9 @@ import pytest
 import tiny_funasr
 import torch
 
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Unavailable
 from codec_bench.features.recognisers.sensevoice import SenseVoice
+from codec_bench.messages.errors import UserError, WeightsError
 
 pytest.importorskip("sentencepiece", reason="SentencePiece is not installed")
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("funasr") is None, reason="FunASR is not installed")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError
 from codec_bench.features.recognisers import speech_windows
 from codec_bench.features.recognisers.speech_windows import grouped, joined, parts, speech
+from codec_bench.messages.errors import UserError
 
 RATE = 16_000
 

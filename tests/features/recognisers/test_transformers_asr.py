@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tiny_recognisers
 
-from codec_bench.errors import MissingExtra, UnknownName, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import transformers_asr
+from codec_bench.messages.errors import MissingExtra, UnknownName, WeightsError
 
 MOST = 12
 """Tokens of an answer. Networks of noise seldom come to an end."""

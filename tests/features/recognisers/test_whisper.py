@@ -13,13 +13,13 @@ import tiny_whisper
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
-from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint, whisper_ct2
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together, windows_that_fit
 from codec_bench.machine.environment import cpu_count
 from codec_bench.machine.memory import out_of_memory
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.metrics import Inputs, build_metric
 
 RATE = 16_000

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import REGISTRY, load_feature
 from codec_bench.features.recognisers import speech_windows, whisper_checkpoint
 from codec_bench.features.recognisers.whisper import Whisper
 from codec_bench.features.recognisers.whisper_checkpoint import MODELS, languages_of, protocol_id
+from codec_bench.messages.errors import UserError, WeightsError
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import tiny_whisper
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import UNPROCESSED
-from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features import exact_name, load_feature
 from codec_bench.features.recognisers import cublas, whisper_torch
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 from codec_bench.weights import checkpoint
 
 RATE = 16_000

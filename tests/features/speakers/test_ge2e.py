@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.audio.resample import prepare
-from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.speakers import ge2e
+from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.networks.log_mel import analysis
 
 RATE = 16_000

@@ -12,11 +12,11 @@ from tiny_speech import write_s3prl
 
 torch = pytest.importorskip("torch")
 
-from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features.speakers import s3prl  # noqa: E402
 from codec_bench.features.speakers.s3prl import S3prl, mended  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
+from codec_bench.messages.errors import MissingExtra, UnknownName, UserError, WeightsError  # noqa: E402
 
 HERE = importlib.util.find_spec("s3prl") is not None
 needs_s3prl = pytest.mark.skipif(not HERE, reason="s3prl is not installed")

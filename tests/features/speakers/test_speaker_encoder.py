@@ -16,12 +16,12 @@ from tiny_speech import SmallCamPlusPlus, SmallERes2Net, SmallReDimNet, SmallWes
 torch = pytest.importorskip("torch")
 
 from codec_bench.audio.resample import prepare  # noqa: E402
-from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable, load_feature  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker  # noqa: E402
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
+from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.metrics.sim import Sim  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"

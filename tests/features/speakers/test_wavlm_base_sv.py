@@ -12,11 +12,11 @@ from tiny_speech import saved
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
+from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)

@@ -15,10 +15,10 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 from codec_bench.audio.resample import prepare  # noqa: E402
-from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv  # noqa: E402
+from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.networks.ecapa import EcapaTdnn  # noqa: E402
 from codec_bench.networks.speech_encoder import padded, standardised  # noqa: E402
 

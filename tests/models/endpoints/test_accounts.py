@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.accounts import NUMBERS, Prices, gemini_usage, openai_usage
 
 

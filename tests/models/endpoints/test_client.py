@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
 from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.endpoints.error_texts import Lesson, cause_of, lesson_of, mistake_of
 

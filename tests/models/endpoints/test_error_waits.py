@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, wait_of

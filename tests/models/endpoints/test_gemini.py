@@ -4,7 +4,7 @@ import base64
 import numpy as np
 import pytest
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.endpoints.json_endpoint import at
 from codec_bench.types import Message, Request

@@ -8,8 +8,8 @@ import pytest
 import soundfile
 
 from codec_bench.audio.clip import wav_bytes
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 

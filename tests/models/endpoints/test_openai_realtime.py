@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from websockets.http11 import Response as HttpResponse
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 

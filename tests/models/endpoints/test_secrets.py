@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from codec_bench.benchmark.asking.sending import send_requests
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models import list_models, load_model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.endpoints.keys import clean, masked

@@ -39,7 +39,7 @@ def test_the_header_of_a_streamed_wav_says_nothing(size):
 
 
 def test_a_wav_that_was_cut_off_is_still_reported():
-    from codec_bench.errors import AudioError
+    from codec_bench.messages.errors import AudioError
 
     with pytest.raises(AudioError, match="truncated"):
         audio_of(encoded("WAV", "PCM_16")[:-100], "wav", 8000)

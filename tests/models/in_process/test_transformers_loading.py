@@ -13,7 +13,7 @@ import pytest
 import tiny_audio_models
 from tiny_questions import clip, request
 
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.types import Message, Request

@@ -13,7 +13,7 @@ import soundfile
 import tiny_voices
 from tiny_questions import clip
 
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.report.open_run import open_run

@@ -28,7 +28,7 @@ from codec_bench.apps.agreement.words import (
     subset_notes,
     subset_rows,
 )
-from codec_bench.errors import beginning
+from codec_bench.messages.errors import beginning
 from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.answers import exchanges, has_answers

@@ -20,7 +20,7 @@ import numpy as np
 from codec_bench.apps.building.item import BuildItem, Funnel, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
-from codec_bench.errors import beginning
+from codec_bench.messages.errors import beginning
 from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 

@@ -20,7 +20,7 @@ from codec_bench.apps.conversation.measures import MEASURES, Value, shown, turns
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import folder_of
 from codec_bench.audio.resample import resample
-from codec_bench.errors import beginning
+from codec_bench.messages.errors import beginning
 from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 

@@ -23,7 +23,7 @@ from typing import Any
 from codec_bench.apps.profiling.probe_rows import language_lines, probe_points
 from codec_bench.apps.profiling.robust_rows import codebook_figures, loss_figures, noise_figures, rounded_figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
-from codec_bench.errors import first_of
+from codec_bench.messages.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, PageFiles, moment, render
 from codec_bench.report.page.sound import is_sound

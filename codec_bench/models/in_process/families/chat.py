@@ -13,8 +13,8 @@ from copy import deepcopy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, Loading, drawing

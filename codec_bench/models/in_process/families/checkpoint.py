@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, cast
 
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.catalogue import Checkpoint, File
 from codec_bench.weights.find import LocalCheckpoint, places
 from codec_bench.weights.pretrained import load_pretrained

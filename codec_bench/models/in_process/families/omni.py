@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from codec_bench.errors import WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, drawing, hearing
 from codec_bench.models.in_process.families.chat import Chat
 from codec_bench.networks.precision import computing

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from codec_bench.errors import UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, OneByOne, hearing
 from codec_bench.models.in_process.families.chat import Chat
 from codec_bench.types import Response

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
 from codec_bench.features.recognisers.whisper_checkpoint import ALIASES
+from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import MissingExtra, UserError, WeightsError, optional_package
 from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import MissingExtra, UserError, WeightsError, optional_package
 from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, read_settings
 from codec_bench.networks.precision import computing

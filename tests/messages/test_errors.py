@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from codec_bench.errors import AudioError, MissingExtra, UnknownName, UserError, beginning, first_of
+from codec_bench.messages.errors import AudioError, MissingExtra, UnknownName, UserError, beginning, first_of
 
 
 @pytest.mark.parametrize(
