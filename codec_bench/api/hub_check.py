@@ -95,6 +95,6 @@ def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
     if not isinstance(pins, dict):
         raise UserError(f"'{path}' is no file of pins: expected a mapping of benchmarks", hint="name another file")
     merged = {**pins, **{name: one.as_dict() for name, one in seen.items()}}
-    with on_disk(f"'{path}' cannot be written"):
+    with on_disk("file_not_writable", path=path):
         with open(path, "w", encoding="utf-8") as file:
             file.write(yaml.safe_dump(dict(sorted(merged.items())), sort_keys=False, allow_unicode=True, width=140))

@@ -47,7 +47,7 @@ def unpacked(archive: str) -> Path:
     Raises:
         UserError: the archive cannot be read, or there is no room for its files.
     """
-    with on_disk(f"'{archive}' cannot be read"):
+    with on_disk("file_not_readable", path=archive):
         content, size = file_hash(archive), os.path.getsize(archive)
     folder = cache_folder() / "unpacked" / content[:_NAME_DIGITS]
     if folder.is_dir():

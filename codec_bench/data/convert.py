@@ -46,7 +46,7 @@ def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Co
     if path.exists():
         raise UserError(Diagnostic("file_exists", path=to), hint="name another file, or remove it")
     source = open_source(data, require_audio=False)
-    with on_disk(f"'{to}' cannot be written"):
+    with on_disk("file_not_writable", path=to):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:

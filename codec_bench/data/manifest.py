@@ -156,7 +156,7 @@ def read_manifest(
     table_name, folder = os.path.basename(path), folder or os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     layouts: dict[tuple[str, ...], Columns] = {}
-    with on_disk(f"'{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:

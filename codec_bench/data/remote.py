@@ -40,7 +40,7 @@ def fetched(url: str) -> str:
     name = posixpath.basename(shown(url))
     content = hashlib.blake2b(data, digest_size=16).hexdigest()
     path = cache_folder() / "manifests" / content / name
-    with on_disk(f"'{shown(url)}' cannot be stored in '{path.parent}'"):
+    with on_disk("not_copied", path=shown(url), to=path.parent):
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f"{name}.{os.getpid()}.part")

@@ -49,7 +49,7 @@ class ManifestRows:
         self.class_names: Mapping[str, Sequence[Any]] = {}
 
     def _cells(self) -> Iterator[Any]:
-        with on_disk(f"'{self._path}' cannot be read"):
+        with on_disk("file_not_readable", path=self._path):
             yield from READERS[os.path.splitext(self._path)[1].lower()](self._path, ())
 
     def count(self, split: str) -> int:

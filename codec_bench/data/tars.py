@@ -161,7 +161,7 @@ def _state(file: str) -> list[Any]:
     if is_url(file):
         facts = tried(file, lambda: filesystem(file).info(file))
         return [_VERSION, facts.get("size"), next((str(facts[name]) for name in _TAGS if facts.get(name)), None)]
-    with on_disk(f"the tar file '{file}' cannot be read"):
+    with on_disk("file_not_readable", path=file):
         return [_VERSION, os.path.getsize(file), file_state(file)]
 
 

@@ -63,7 +63,7 @@ def _known(name: str, ids: set[str]) -> str | None:
 
 def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
     """Line number, whether the speaker is the same, enrolment and test of each trial."""
-    with on_disk(f"the trials '{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         lines = path.read_text("utf-8-sig").splitlines()
     for number, line in enumerate(lines, 1):
         parts = line.split()

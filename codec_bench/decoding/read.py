@@ -81,7 +81,7 @@ def member_bytes(member: TarMember) -> bytes:
             file.seek(member.begin)
             data = file.read(member.size)
     except OSError as error:
-        raise AudioError(Diagnostic("file_unreadable", path=member.file, cause=error.strerror or error)) from error
+        raise AudioError(Diagnostic("file_not_readable", path=member.file, cause=error.strerror or error)) from error
     if len(data) != member.size:
         raise AudioError(Diagnostic("member_cut", member=member.words, held=len(data), size=member.size))
     return data

@@ -102,7 +102,7 @@ def _read(locator: Locator) -> Decoded:
         value, rate = _cell(locator)
     except OSError as error:
         raise AudioError(
-            Diagnostic("file_unreadable", path=locator.file, cause=error.strerror or _first_line(error))
+            Diagnostic("file_not_readable", path=locator.file, cause=error.strerror or _first_line(error))
         ) from error
     except pa.ArrowException as error:
         raise AudioError(Diagnostic("parquet_unreadable", path=locator.file, cause=_first_line(error))) from error

@@ -111,7 +111,7 @@ def start_workers(
     """
     devices = resolve_devices(running.device)
     path = folder / "workers.log"
-    with on_disk(f"the run folder '{folder}' cannot be written"):
+    with on_disk("file_not_writable", path=folder):
         folder.mkdir(parents=True, exist_ok=True)
         log = open(path, "ab")
     with log:

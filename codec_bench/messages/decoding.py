@@ -43,7 +43,6 @@ SENTENCES = {
         "no_audio_stream": "'{name}' holds no audio stream",
         "coding_unknown": "'{name}' is coded in a way that FFmpeg does not know",
         "member_cut": "'{member}' is cut: the file ends after {held} of its {size} bytes",
-        "file_unreadable": "'{path}' cannot be read: {cause}",
         "segment_beyond": lambda span, begin_s, end_s, length_s: (
             f"'{span}': the segment {'begins' if end_s is None else 'ends'} at "
             f"{begin_s if end_s is None else end_s:.6g} s, and the sound ends at {length_s:.3f} s"

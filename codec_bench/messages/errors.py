@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
+from codec_bench.messages import Diagnostic
+
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -63,7 +65,7 @@ class UnknownName(UserError):
         else:
             closest = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
             hint = f"none of {len(known):,} known names is near; the closest are {', '.join(closest)}"
-        super().__init__(f"there is no {room} called '{name}'", hint=hint)
+        super().__init__(Diagnostic("unknown_name", kind=room, name=name), hint=hint)
 
 
 class MissingExtra(UserError):
@@ -71,7 +73,7 @@ class MissingExtra(UserError):
 
     def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None) -> None:
         super().__init__(
-            f"{feature} needs the package '{package}', which is not installed",
+            Diagnostic("package_not_installed", feature=feature, package=package),
             hint=f"pip install 'codec-bench[{extra}]'" + (f"; {otherwise}" if otherwise else ""),
         )
 
@@ -111,7 +113,7 @@ class DeviceFull(DeviceUnusable):
 
     def __init__(self, item: str, device: str, free: str) -> None:
         super().__init__(
-            f"'{device}' has no room for {item}: {free}",
+            Diagnostic("device_full", device=device, item=item, free=free),
             hint="end other programs on it (nvidia-smi lists them), or give another --device, or --device cpu",
         )
 
@@ -205,14 +207,15 @@ def beginning(text: str, most: int) -> str:
 
 
 @contextmanager
-def on_disk(message: str, hint: str | None = None) -> Iterator[None]:
-    """Raise disk errors and invalid UTF-8 as a `UserError` with the message."""
+def on_disk(code: str, *, hint: str | None = None, **parameters: Any) -> Iterator[None]:
+    """Raise disk errors and invalid UTF-8 as a `UserError` of the code, whose `cause` they are."""
     try:
         yield
     except OSError as error:
-        raise UserError(f"{message}: {error.strerror or error}", hint=hint) from error
+        raise UserError(Diagnostic(code, **parameters, cause=error.strerror or str(error)), hint=hint) from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{message}: it is not UTF-8 text (byte {error.start})", hint=hint) from error
+        cause = Diagnostic("not_utf8", byte=error.start)
+        raise UserError(Diagnostic(code, **parameters, cause=cause), hint=hint) from error
 
 
 def count_of(count: int, noun: str) -> str:

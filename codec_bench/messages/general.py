@@ -13,5 +13,13 @@ SENTENCES = {
     "error": {
         "error": lambda type, message: ": ".join(filter(None, (type, message))),
         "unknown": "no reason was recorded",
+        "unknown_name": "there is no {kind} called '{name}'",
+        "package_not_installed": "{feature} needs the package '{package}', which is not installed",
+        "device_full": "'{device}' has no room for {item}: {free}",
+        "file_not_readable": "'{path}' cannot be read: {cause}",
+        "file_not_writable": "'{path}' cannot be written: {cause}",
+        "not_copied": "'{path}' cannot be copied to '{to}': {cause}",
+        "not_started": "{program} cannot be started: {cause}",
+        "not_utf8": "it is not UTF-8 text (byte {byte})",
     },
 }

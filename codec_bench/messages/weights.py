@@ -6,7 +6,6 @@ SENTENCES = {
     "error": {
         "address_not_web": "'{url}' cannot be fetched; expected an address that begins with https:// or http://",
         "no_disk_space": "{subject} needs {needed} in '{folder}', where {free} are free",
-        "target_not_writable": "'{target}' cannot be written: {cause}",
         "no_source": "there is no source '{source}'",
         "mirror_form": "--from got '{mirror}'; expected https://..., http://... or a folder",
         "weights_not_written": "the weights '{name}' could not be written: {cause}",
@@ -26,7 +25,6 @@ SENTENCES = {
         "mirror_is_target": "the folder '{folder}' is also the folder that the weights would be copied to",
         "hub_digest_unexpected": "the hub says that '{path}' has the SHA-256 {sha256}; expected {expected}",
         "hub_size_unexpected": "the hub says that '{path}' has {size} bytes; expected {expected}",
-        "file_not_readable": "'{path}' cannot be read: {cause}",
         "weights_cut_short": "the weights in '{path}' are cut short",
         "centres_not_finite": "the weights in '{path}' have centres that are not finite numbers",
         "not_a_kmeans": "the weights in '{path}' are no k-means of scikit-learn that joblib wrote",

@@ -16,7 +16,7 @@ WRITTEN_AGAIN = "delete it and run the same command again, which writes it again
 def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
     """Write a text file atomically; `hint` says what to do if it cannot be written."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with on_disk(f"'{path}' cannot be written", hint=hint):
+    with on_disk("file_not_writable", path=path, hint=hint):
         try:
             partial.write_text(text, encoding="utf-8", errors="replace")
             os.replace(partial, path)
@@ -34,7 +34,7 @@ def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]
     try:
         held = json.loads(path.read_bytes())
     except OSError as error:
-        raise UserError(Diagnostic("json_unreadable", path=path, cause=error.strerror or error)) from error
+        raise UserError(Diagnostic("file_not_readable", path=path, cause=error.strerror or error)) from error
     except (ValueError, RecursionError) as error:
         raise UserError(Diagnostic("not_json", path=path, cause=str(error).splitlines()[0]), hint=hint) from error
     if not isinstance(held, dict):

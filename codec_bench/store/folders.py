@@ -35,7 +35,7 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
-        with on_disk(f"the run folder '{folder}' cannot be written"):
+        with on_disk("file_not_writable", path=folder):
             folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -132,7 +132,7 @@ def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFo
         except FileExistsError:  # another process made it in the same second
             number += 1
         except OSError as error:
-            raise UserError(Diagnostic("run_folder_not_writable", path=path, cause=error.strerror)) from error
+            raise UserError(Diagnostic("file_not_writable", path=path, cause=error.strerror)) from error
     lock = FolderLock(path)
     started = {
         "command": command,

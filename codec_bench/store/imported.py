@@ -337,7 +337,7 @@ def _check_not_empty(imported: Imported, path: Path) -> Imported:
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with on_disk(f"'{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         text = path.read_text("utf-8-sig")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

@@ -136,7 +136,7 @@ def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
 
 def check_header(path: Path) -> None:
     """Raise DamagedRecord for a cut or grown file, UserError for another file."""
-    with on_disk(f"the run record '{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         with path.open("rb") as file:
             head = file.read(100)
             size = os.fstat(file.fileno()).st_size
@@ -318,7 +318,7 @@ def read_seal(folder: Path) -> Seal | None:
     """The seal next to a record, or None, or raise DamagedRecord or UserError."""
     path = folder / SEAL
     try:
-        with on_disk(f"'{path}' cannot be read"):
+        with on_disk("file_not_readable", path=path):
             held = json.loads(path.read_bytes())
         if isinstance(held, dict) and isinstance(held.get("bytes"), int) and isinstance(held.get(_HASH), str):
             return Seal(held["bytes"], held[_HASH])
@@ -339,7 +339,7 @@ def check_seal(path: Path) -> bool:
     """Check a record by its seal; False if it has none, or raise DamagedRecord."""
     seal = read_seal(path.parent)
     while seal is not None:
-        with on_disk(f"the run record '{path}' cannot be read"):
+        with on_disk("file_not_readable", path=path):
             if seal_of(path) == seal:
                 return True
         again = read_seal(path.parent)

@@ -93,7 +93,7 @@ def keep_succession(succession: Succession) -> Path:
     """Save a result; returns the file."""
     of = json.dumps([succession.rubric, succession.old, succession.new, succession.served])
     path = _folder() / f"{hashlib.blake2b(of.encode(), digest_size=8).hexdigest()}.json"
-    with on_disk(f"'{path.parent}' cannot be made"):
+    with on_disk("file_not_writable", path=path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, succession.as_dict())
     return path

@@ -119,7 +119,7 @@ def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:
 def keep_test(test: JudgeTest) -> Path:
     """Save a test together with earlier parts; returns the file."""
     path = _path(test.judge)
-    with on_disk(f"'{path.parent}' cannot be made"):
+    with on_disk("file_not_writable", path=path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, JudgeTest(test.judge, {**saved_test(test.judge).parts, **test.parts}).as_dict())
     return path

@@ -291,7 +291,7 @@ def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
 def _link_audio(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
         target_path = target / path.relative_to(source)
-        with on_disk(f"the sound '{path}' cannot be copied to '{target_path}'"):
+        with on_disk("not_copied", path=path, to=target_path):
             if path.is_dir():
                 target_path.mkdir(parents=True, exist_ok=True)
                 continue

@@ -84,7 +84,7 @@ def download(
         except (OSError, HTTPException) as error:  # the connection failed, or the answer was broken
             if _of_the_disk(error):
                 raise WeightsError(
-                    Diagnostic("target_not_writable", target=target, cause=getattr(error, "strerror", None) or error)
+                    Diagnostic("file_not_writable", path=target, cause=getattr(error, "strerror", None) or error)
                 ) from error
             if partial.size <= before:
                 raise unreachable(url, error, partial.size) from error

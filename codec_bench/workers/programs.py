@@ -43,7 +43,7 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
     """Run a program in a folder; return its output, or raise UserError about `who`."""
     log = folder / _LOG
     with log.open("wb") as file:
-        with on_disk(f"{who} cannot be started"):
+        with on_disk("not_started", program=who):
             process = subprocess.Popen(
                 arguments,
                 cwd=folder,

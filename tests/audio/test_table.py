@@ -127,7 +127,7 @@ def test_what_is_wrong_names_the_row(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 this is no table PAR1")
     with refuses("parquet_unreadable"):
         Audio.read(f"{tmp_path}/x.parquet::audio::0")
-    with refuses("file_unreadable"):
+    with refuses("file_not_readable"):
         Audio.read(f"{tmp_path}/none.parquet::audio::0")
 
 

@@ -70,7 +70,7 @@ def write_tables(
     small += [f"{name}.list.element" if kind == "texts" else name for name, kind in columns.items()]
     options = {"compression": {_SOUND: "none", **dict.fromkeys(small, "zstd")}, "use_dictionary": small}
     written: list[Path] = []
-    with on_disk(f"'{data}' cannot be written"):
+    with on_disk("file_not_writable", path=data):
         data.mkdir(exist_ok=True)
         for number in range(shards):
             path = data / f"{SPLIT}-{number:05d}-of-{shards:05d}.parquet"

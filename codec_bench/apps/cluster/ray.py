@@ -134,7 +134,7 @@ def _shards(samples: int, actors: int) -> int:
 def _token(folder: Path) -> tuple[str, str]:
     """Create a file that actors must find, to prove that they see the run folder."""
     path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
-    with on_disk(f"'{path}' cannot be written"):
+    with on_disk("file_not_writable", path=path):
         path.write_text(content)
     return str(path), content
 

@@ -228,7 +228,7 @@ def read_submission(out: Path) -> Submission | None:
 def _submit(submission: Submission, out: Path) -> Submission:
     folder = out / FOLDER
     state = folder / STATE
-    with on_disk(f"'{folder}' cannot be written"):
+    with on_disk("file_not_writable", path=folder):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         (folder / "part.sh").write_text(_part_script(submission, out))

@@ -32,7 +32,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
     """Write a session atomically; `about` identifies it."""
     import soundfile
 
-    with on_disk(f"the session '{folder}' cannot be written"):
+    with on_disk("file_not_writable", path=folder):
         (folder / FACTS).unlink(missing_ok=True)  # first, so that no kill leaves it without its tracks
         if folder.exists():
             shutil.rmtree(folder)

@@ -206,7 +206,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
     table = pa.table([pa.array(c, field.type) for c, field in zip(columns, _schema())], schema=_schema())
     table = table.replace_schema_metadata({KEY: json.dumps(head).encode()})
     partial = file.with_name(f".{file.name}.{os.getpid()}")
-    with on_disk(f"'{file}' cannot be written"):
+    with on_disk("file_not_writable", path=file):
         try:
             pq.write_table(table, partial, compression="zstd")
             os.replace(partial, file)

@@ -117,7 +117,7 @@ def _folders(texts: Sequence[str]) -> dict[str, str]:
 def _text(path: Path | None) -> str | None:
     if path is None:
         return None
-    with on_disk(f"'{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         return path.read_text("utf-8-sig")
 
 

@@ -362,7 +362,7 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
         ],
     }  # fmt: skip
     sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
-    with on_disk(f"'{page}' cannot be written"):
+    with on_disk("file_not_writable", path=page):
         page.parent.mkdir(parents=True, exist_ok=True)
         write_sheet_page(page, plan.title, {**data, "sound": f"{FORMAT}, {sound_mb:.1f} MB"}, clips)
         written = page.read_bytes()

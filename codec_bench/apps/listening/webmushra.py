@@ -54,7 +54,7 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
     key = make_key(material, plan, name_trials(selection, plan))
     sounds = Path("configs", "resources", key.sheet)
     pages, size = [], 0
-    with on_disk(f"'{folder}' cannot be written"):
+    with on_disk("file_not_writable", path=folder):
         (folder / sounds).mkdir(parents=True, exist_ok=True)
         for trial, drawn in zip(key.trials, selection.trials):
             files = selection.files[drawn.item.id]
@@ -129,7 +129,7 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
     Raises:
         UserError: the file cannot be read, or is no such table.
     """
-    with on_disk(f"'{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         text = path.read_bytes().decode("utf-8-sig")
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))

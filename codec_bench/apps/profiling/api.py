@@ -148,7 +148,7 @@ def profile(
 
 def _profile_in(request: ProfileRun, page: bool) -> Profile:
     """Measure into a locked folder, and write `profile.json` and the page."""
-    with on_disk(f"the folder '{request.folder}' cannot be written"):
+    with on_disk("file_not_writable", path=request.folder):
         request.audio.mkdir(parents=True, exist_ok=True)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     repeatable = {"config": request.config, "arguments": request.arguments, "how": request.recorded_options}

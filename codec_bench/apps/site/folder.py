@@ -71,7 +71,7 @@ class SiteFolder:
                 hint="give an empty folder, or the folder of a site",
             )
         self._facts = {"schema": SCHEMA, "title": None, "folders": {}}
-        with on_disk(f"'{self.path}' cannot be made", hint="give another --out"):
+        with on_disk("file_not_writable", path=self.path, hint="give another --out"):
             self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.path / MARKER, self._facts)
 
@@ -103,7 +103,7 @@ class SiteFolder:
 
     def _write(self, name: Path, text: str) -> None:
         target = self.path / name
-        with on_disk(f"'{target}' cannot be written"):
+        with on_disk("file_not_writable", path=target):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_text(target, text)
 
@@ -152,7 +152,7 @@ class SiteFolder:
 
     def keep_sound(self, path: Path) -> str:
         """Copy audio once, named by its content; returns its name."""
-        with on_disk(f"the sound '{path}' cannot be copied into the site"):
+        with on_disk("not_copied", path=path, to=self.path):
             with path.open("rb") as file:
                 named = hashlib.file_digest(file, "blake2b").hexdigest()[:24]
             ending = path.suffix.lower() if path.suffix.isascii() and path.suffix[1:].isalnum() else ""

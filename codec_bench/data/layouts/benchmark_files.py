@@ -379,7 +379,7 @@ def text_of(repository: Repository, file: str) -> str:
     Raises:
         UserError: it cannot be found or read.
     """
-    with on_disk(f"'{file}' of '{repository.name}' cannot be read"):
+    with on_disk("file_not_readable", path=f"{repository.name}/{file}"):
         return Path(repository.local(file)).read_text(encoding="utf-8-sig")
 
 

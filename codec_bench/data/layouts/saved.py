@@ -60,7 +60,7 @@ def read_saved(tree: Tree, files: Sequence[str]) -> LayoutResult:
 def _rows_of(path: str, folder: str) -> Iterator[Row]:
     import pyarrow as pa
 
-    with on_disk(f"'{path}' cannot be read"):
+    with on_disk("file_not_readable", path=path):
         try:
             with pa.memory_map(path) as file, pa.ipc.open_stream(file) as stream:
                 yield from _rows_in(stream, path, folder)

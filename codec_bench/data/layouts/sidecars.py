@@ -30,7 +30,7 @@ def read_text(tree: Tree, file: str) -> str:
     Raises:
         UserError: it cannot be read, or is not UTF-8.
     """
-    with on_disk(f"'{tree.path(file)}' cannot be read"), open(tree.path(file), "rb") as opened:
+    with on_disk("file_not_readable", path=tree.path(file)), open(tree.path(file), "rb") as opened:
         lines = [decode_line(raw, number, tree.path(file)) for number, raw in enumerate(opened, 1)]
     return " ".join(" ".join(lines).split())
 

@@ -113,7 +113,7 @@ class Tree:
         Raises:
             UserError: it cannot be read, or is not UTF-8.
         """
-        with on_disk(f"'{self.path(file)}' cannot be read"), _whole_gzip(self.path(file)):
+        with on_disk("file_not_readable", path=self.path(file)), _whole_gzip(self.path(file)):
             with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
                 for number, raw in enumerate(opened, 1):
                     if (line := decode_line(raw, number, self.path(file)).strip("\r\n")).strip():
