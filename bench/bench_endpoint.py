@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 from common import Cases, Options, bench, row, served
 
+from codec_bench import Audio, Message, Request
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.models import load_model
-from codec_bench.types import Audio, Message, Request
 
 SLOTS = 64
 SOUND_S, RATE = 5.0, 16_000

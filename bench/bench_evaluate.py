@@ -64,12 +64,11 @@ SAME = 1e-4
 
 def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
     """Reconstructions, transcripts and the manifest that both sides read."""
-    from codec_bench import score
+    from codec_bench import Audio, score
     from codec_bench.audio.encode import write_flac
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.adapt import reconstruct
     from codec_bench.data import open_source
-    from codec_bench.types import Audio
 
     items = []
     for name in codecs:

@@ -17,11 +17,10 @@ from time import process_time
 import numpy as np
 from common import Cases, Options, bench, row
 
-from codec_bench import load_metric
+from codec_bench import Audio, Score, load_metric
 from codec_bench.data import open_source
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics import REGISTRY
-from codec_bench.types import Audio, Score
 
 Scorer = Callable[..., Sequence[Mapping[str, Score]]]
 RECOGNISER = "whisper-tiny.en"

@@ -37,14 +37,13 @@ import torch
 from common import MEAN_S, Cases, Options, bench, cores, ranked, utterances, worst, write_manifest
 from whisper_folder import GREEDY, SIZES, Size, write
 
-from codec_bench import score
+from codec_bench import Audio, score
 from codec_bench.audio.encode import write_flac
 from codec_bench.data import open_source
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics.sim import cosine_of
 from codec_bench.text.rules import get_rule
-from codec_bench.types import Audio
 
 RATE_HZ = 16_000
 TOKENS = 26

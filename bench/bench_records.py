@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from common import MAIN, Cases, Options, bench, figures, in_own_process
 
+from codec_bench import Sample, Score
 from codec_bench.data import Source
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
-from codec_bench.types import Sample, Score
 
 SYSTEMS = ("first", "second")
 METRICS = ("stoi", "si_sdr", "pesq_wb")

@@ -17,10 +17,10 @@ import numpy as np
 from common import Cases, Options, bench, clips, race, worst
 from threadpoolctl import threadpool_limits
 
+from codec_bench import Audio
 from codec_bench.audio.resample import to_rate
 from codec_bench.metrics import build_metric, visqol
 from codec_bench.metrics.base import Inputs
-from codec_bench.types import Audio
 from codec_bench.weights import lookup
 
 AGREEMENT = 1e-6

@@ -244,9 +244,9 @@ def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_00
     Args:
         count: how many clips at the most, evenly chosen; None for all.
     """
+    from codec_bench import Audio
     from codec_bench.audio.resample import prepare
     from codec_bench.data import open_source
-    from codec_bench.types import Audio
 
     if recordings:
         lines = map(json.loads, (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 import numpy as np
 
-from codec_bench.decoding.decode import check_audio, decoded
+from codec_bench.decoding.decode import check_audio, decode_bytes, decoded
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ TRIALS = "trials"
 """Trials of a sample as the test: ids of the enrolments, each with 1 for one speaker or 0 for two."""
 MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS, TRIALS)
 """Further columns that a metric reads."""
-FLAG_FROM = "flag_from"
-"""Key in the detail of a score next to its `flag`, which is reported only from a larger share of the scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +76,18 @@ class Audio:
         from codec_bench.decoding.read import read_sound  # tables and URLs are slow to import
 
         return cls(*read_sound(path))
+
+    @classmethod
+    def decode(cls, data: bytes, name: str, most_s: float = math.inf) -> Audio:
+        """Decode the bytes of a sound file: all channels, at its own rate.
+
+        Args:
+            name: of the sound, for messages. most_s: seconds from which a sound is refused.
+
+        Raises:
+            AudioError: the bytes are empty, truncated or not audio, or hold no samples or non-finite ones.
+        """
+        return cls(*decode_bytes(data, name, most_s))
 
     def check(self, name: str) -> None:
         """Refuse invalid sound: no samples, non-finite or huge ones, an impossible rate.

@@ -9,7 +9,6 @@ from typing import Any
 from codec_bench.config.option import options_of
 from codec_bench.config.request import CommandOptions
 from codec_bench.data import data_name
-from codec_bench.decoding.remote import shown
 from codec_bench.engine.executor import RAY, OnRay
 from codec_bench.engine.running import Running
 
@@ -40,7 +39,7 @@ def _to_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | os.PathLike):
-        return shown(os.fspath(value))
+        return data_name(value)
     if isinstance(value, Mapping):
         return {str(name): _to_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import wave
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -20,7 +21,7 @@ import numpy as np
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import prepare
 from codec_bench.config.file_content import file_hash
-from codec_bench.decoding.decode import check_audio, decode_bytes
+from codec_bench.decoding.decode import check_audio
 from codec_bench.decoding.read import file_of
 from codec_bench.decoding.remote import is_url
 from codec_bench.messages.errors import UserError
@@ -68,13 +69,19 @@ class Clip:
         """The length in seconds; raises as `read`."""
         return self._held().duration_s
 
+    @property
+    def missing_file(self) -> str | None:
+        """The local file of the source if it does not exist; None for URLs and audio in memory."""
+        file = file_of(self.source) if isinstance(self.source, str) else None
+        return None if file is None or is_url(file) or os.path.exists(file) else file
+
     def _held(self) -> Audio:
         """As `read`, possibly without a copy."""
         if isinstance(self.source, Audio):
             check_audio(self.source, self.name)
             return self.source
         if isinstance(self.source, bytes):
-            return Audio(*decode_bytes(self.source, self.name))
+            return Audio.decode(self.source, self.name)
         return Audio.read(self.source)
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 FRAME_S = 0.02
@@ -49,7 +50,15 @@ _FLAT_RUN, _LOUD_PEAK = 4, 0.5
 _SURELY_LOUD = 1e-5
 """The variance (-50 dBFS) above which float32 sums surely show a loud frame."""
 MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
-"""Kinds of mismatch, which `store.rows.NO_SPEECH` words."""
+"""Kinds of mismatch."""
+SILENT = Diagnostic("silent")
+"""Note of an item with a silent estimate (`is_silent`)."""
+SILENT_ESTIMATE = Diagnostic("silent_estimate")
+"""Flag of the scores of such an item."""
+NO_SPEECH = {problem: Diagnostic(problem) for problem in (MISSING, LACKING, NOT_FOLLOWING)}
+"""Notes of items whose estimates are no coded speech, and flags of their scores, by kind."""
+SHORT_INCONCLUSIVE = Diagnostic("short_inconclusive")
+"""Note of a short estimate that may be no coded speech, and flag of its scores; it counts as speech."""
 
 
 def is_folded(reference: np.ndarray, estimate: np.ndarray) -> bool:

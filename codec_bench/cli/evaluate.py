@@ -81,7 +81,6 @@ def _run(
     from codec_bench.api.read_arguments import pop_running
     from codec_bench.api.tracking import track
     from codec_bench.cli.finished import print_finished
-    from codec_bench.machine.environment import process_started_at
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json
     from codec_bench.store.integrity import SUMMARY_JSON
@@ -91,7 +90,7 @@ def _run(
     plain = pop_running(arguments)
     with stopping() as stop:
         with progress_line() as progress:
-            plain = replace(plain, progress=progress.update, on_folder=stop.on_folder, started_at=process_started_at())
+            plain = replace(plain, progress=progress.update, on_folder=stop.on_folder, is_command=True)
             with track(log, plain, talk) as running:
                 run = verb(**arguments, running=running)
         # Just written, so not computed twice.

@@ -25,6 +25,7 @@ from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, start_engine
 from codec_bench.engine.timings import Timeline, name_some
+from codec_bench.machine.environment import process_started_at
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
@@ -62,7 +63,7 @@ def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running:
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
-    timeline = Timeline(running.started_at)
+    timeline = Timeline(process_started_at() if running.is_command else None)
     plan = plan_evaluation(evaluation, running)
     for attempt in open_folders(evaluation, plan, out, running):
         with attempt as folder:

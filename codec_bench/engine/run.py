@@ -15,6 +15,7 @@ from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
+from codec_bench.audio.level_checks import SILENT
 from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
@@ -41,7 +42,7 @@ from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, compared, flagged, inputs_or_score
-from codec_bench.store.rows import SILENT, ItemRecord, Results
+from codec_bench.store.rows import ItemRecord, Results
 from codec_bench.store.statuses import FAILURES
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Score

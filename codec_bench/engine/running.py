@@ -49,7 +49,7 @@ class Running(RunningOptions):
             devices here.
         on_folder: called with the run folder and a sentence on it before anything is loaded.
         on_estimate: called with a sentence on the cost of a benchmark's questions before the first is sent.
-        started_at: when the command began, by `time.perf_counter`; None for when the run begins.
+        is_command: whether the run is this process's only work, so that its time begins with the process.
     """
 
     impatient: bool = False
@@ -59,7 +59,7 @@ class Running(RunningOptions):
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
     on_estimate: Callable[[str], None] = lambda words: None
-    started_at: float | None = None
+    is_command: bool = False
 
     @property
     def on_ray(self) -> OnRay | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import all_silent, is_folded, loudest_levels
+from codec_bench.audio.level_checks import SILENT, all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.config.registry import lent, load_attribute
 from codec_bench.engine.arena import Region, Segments
@@ -27,7 +27,6 @@ from codec_bench.features.base import PreparedFeature
 from codec_bench.machine.process_state import end_if_forked, preserved_torch_state
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError
-from codec_bench.store.rows import SILENT
 from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:

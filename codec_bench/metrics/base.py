@@ -15,11 +15,18 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.level_checks import INCONCLUSIVE, find_mismatch, lacks_speech, measure_levels
+from codec_bench.audio.level_checks import (
+    INCONCLUSIVE,
+    NO_SPEECH,
+    SHORT_INCONCLUSIVE,
+    SILENT_ESTIMATE,
+    find_mismatch,
+    lacks_speech,
+    measure_levels,
+)
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
-from codec_bench.store.rows import NO_SPEECH, SHORT_INCONCLUSIVE, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -238,7 +245,7 @@ ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
 class ComparedLevels(NamedTuple):
-    """The result of comparing levels, in the words of `store.rows.NO_SPEECH`.
+    """The result of comparing levels, as a `NO_SPEECH` flag.
 
     Args:
         mismatch: why an estimate of the reference's length does not match it, or why that is undecided, or None.

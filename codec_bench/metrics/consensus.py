@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from codec_bench.config.registry import Spec, is_own_code
+from codec_bench.features.recognisers.names import RECOGNISERS
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.metrics.error_rate import RECOGNISERS, Wer
+from codec_bench.metrics.error_rate import Wer
 from codec_bench.types import Score
 
 EACH = "wer"

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.config.registry import Spec
+from codec_bench.features.recognisers.names import (
+    known_languages,
+    languages_of,
+    protocol_of_recogniser,
+    resolve_recognisers,
+)
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.text.language import base_language
 from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, get_rule
 from codec_bench.types import Score
-
-RECOGNISERS = (
-    "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-",
-    "canary-", "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-",
-    "vibevoice-asr", "kyutai-stt-", "voxtral-mini-4b-realtime-",
-)  # fmt: skip
-"""Prefixes of the names of built-in recognisers, whose results hold a transcript."""
 
 RULE = "by-language"
 """The default text rule: `wer[pocketsphinx]` is `wer[pocketsphinx]@by-language`."""
@@ -77,7 +76,7 @@ class _RecognisedErrorRate(Metric):
         self.bounds = self.range
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
-        return recognisers(self.stem, variant)
+        return resolve_recognisers(self.stem, variant)
 
     @property
     def rule_name(self) -> str:
@@ -100,7 +99,7 @@ class _RecognisedErrorRate(Metric):
             return Diagnostic("language_unknown_to_rule", rule=self._rule.name, languages=known, language=language)
         self._rule.check(language)
         name = self.features_of(language)[0][0]
-        spoken = _languages_of(name)
+        spoken = languages_of(name)
         if spoken and base_language(language) not in spoken:
             return Diagnostic("language_unknown_to_recogniser", name=name, languages=_some(spoken), language=language)
         return None
@@ -149,7 +148,7 @@ class _RecognisedErrorRate(Metric):
         """The language of the text rule: the sample's, the detected one, or the recogniser's only one."""
         if item.language is not None:
             return base_language(item.language)
-        known = _languages_of(self.features_of(None)[0][0])
+        known = languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
     def _compare(self, pairs: Sequence[_Pair]) -> list[Any]:
@@ -400,72 +399,6 @@ class Per(Dwer):
         if variant is not None and Spec.parse(variant).name not in known:
             raise UserError(f"per has no recogniser of phones '{variant}'", hint=f"use per, or per[{known[0]}]")
         return {}, variant or known[0]
-
-
-def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """Resolve a metric's recognisers: by base language, and for all others.
-
-    Args:
-        stem: the metric's name, for messages.
-        variant: the text in the brackets, or None.
-
-    Raises:
-        UserError: no recogniser was named, or the feature is not a recogniser. UnknownName: no such feature.
-    """
-    from codec_bench import features
-    from codec_bench.config import config_names, read_config
-
-    builtin = [name for name in features.TABLE if name.startswith(RECOGNISERS)]
-    hint = f"known recognisers: {', '.join([*builtin, *config_names('recogniser')])}"
-    if variant is None:
-        examples = f"{stem}[whisper-large-v3], or {stem}[pocketsphinx], which needs no download"
-        raise UserError(f"{stem} needs a recogniser to be named: {examples}", hint=hint)
-    if variant in config_names("recogniser"):
-        choice = read_config("recogniser", variant)
-        return dict(choice.get("languages") or {}), choice.get("otherwise")
-    base = Spec.parse(variant).name
-    if base in features.TABLE and base not in builtin:
-        raise UserError(f"{stem}[{variant}]: '{variant}' does not transcribe speech", hint=hint)
-    features.REGISTRY.resolve(base)
-    return {}, variant
-
-
-def recogniser_on(variant: str, *, gpu: bool) -> str:
-    """Resolve a device-dependent choice of `configs/recogniser`; else the name."""
-    from codec_bench.config import config_names, read_config
-
-    choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
-    if "on_gpu" not in choice:
-        return variant
-    return str(choice["on_gpu"] if gpu else choice["otherwise"])
-
-
-def _languages_of(name: str) -> tuple[str, ...]:
-    from codec_bench import features
-
-    spec = Spec.parse(name)
-    known = getattr(features.REGISTRY.resolve(spec.name), "languages_of", None)
-    if known is not None:
-        return known(spec.name)
-    return tuple(getattr(features.REGISTRY.resolve(spec.name), "languages", ()))
-
-
-def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
-    """The languages of all recognisers; empty if one does not state its own."""
-    if otherwise is None:
-        return tuple(by_language)
-    known = [_languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]
-    return tuple(dict.fromkeys([*by_language, *(code for codes in known for code in codes)])) if all(known) else ()
-
-
-def protocol_of_recogniser(name: str) -> str:
-    """The protocol id of a recogniser, without its weights or package."""
-    from codec_bench import features
-
-    spec = Spec.parse(name)
-    recogniser = features.REGISTRY.resolve(spec.name)
-    protocol_id = getattr(recogniser, "protocol_id", None)
-    return protocol_id(spec.name, spec.point) if protocol_id is not None else str(getattr(recogniser, "protocol", name))
 
 
 def _some(codes: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from codec_bench.features.clap import Clap
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
-from codec_bench.store.embeddings import KEY, packed
+from codec_bench.stats.embeddings import KEY, packed
 from codec_bench.types import Score
 
 

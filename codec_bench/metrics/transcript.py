@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from codec_bench.features.recognisers.names import protocol_of_recogniser, resolve_recognisers
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -40,7 +40,7 @@ class Transcript(Metric):
     silence_flags = (None, None)
 
     def __init__(self, variant: str | None = None) -> None:
-        self._by_language, self._otherwise = recognisers(self.stem, variant)
+        self._by_language, self._otherwise = resolve_recognisers(self.stem, variant)
         self.name = f"{self.stem}[{variant}]"
         read = dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])])
         self.estimate_features = tuple(read)

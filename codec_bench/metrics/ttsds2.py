@@ -9,8 +9,8 @@ import numpy as np
 from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
 from codec_bench.metrics.base import FeatureMetric, Inputs
+from codec_bench.stats.embeddings import KEY, packed
 from codec_bench.stats.ttsds import score_of
-from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
 
 PAPER = "Minixhofer, Klejch, Bell: TTSDS2, arXiv 2506.19441, 2025; the same: TTSDS, SLT 2024"

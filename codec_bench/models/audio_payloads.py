@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.decoding.decode import decode_bytes
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Request, Sound
@@ -105,7 +104,7 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
         if len(data) % 2:
             raise AudioError(Diagnostic("odd_bytes", bytes=len(data)))
         return Audio(np.frombuffer(data, "<i2").astype(np.float32) / 32768.0, rate_hz)
-    return Audio(*decode_bytes(data, "audio of the answer"))
+    return Audio.decode(data, "audio of the answer")
 
 
 def joined(parts: list[Audio]) -> Audio:

@@ -10,9 +10,9 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.config.registry import is_own_code
+from codec_bench.features.recognisers.names import resolve_recognisers
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.metrics.error_rate import recognisers
 from codec_bench.models import is_own_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.recogniser import Recogniser
@@ -202,7 +202,7 @@ def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
 
 def _is_feature(name: str) -> bool:
     try:
-        recognisers("recogniser", name)
+        resolve_recognisers("recogniser", name)
     except UserError:
         return False
     return True

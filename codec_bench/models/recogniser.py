@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from codec_bench.features import Feature, load_feature
+from codec_bench.features.recognisers.names import known_languages, protocol_of_recogniser, resolve_recognisers
 from codec_bench.machine.memory import placed
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.batching import BatchModel
@@ -49,7 +49,7 @@ class Recogniser(BatchModel):
         batch_s: float | None = None,
     ) -> None:
         self.weights, self._requested_device = weights, str(device)
-        self._by_language, self._otherwise = recognisers("recogniser", feature)
+        self._by_language, self._otherwise = resolve_recognisers("recogniser", feature)
         self.info = replace(info, languages=info.languages or known_languages(self._by_language, self._otherwise))
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
         if weights is not None and len(self._names) > 1:

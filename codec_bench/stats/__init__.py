@@ -11,7 +11,7 @@ Which file to open
     `verdict.py`        which systems are the best; `data_warnings.py` where data and metrics meet badly;
                         `row_counts.py` how much of a benchmark was sent.
     `sets.py`           values of whole sets: `frechet.py`, `kernel_distance.py`, `ttsds.py`, `eer.py`, over
-                        `blocks.py` of embeddings; `corpus.py` BLEU.
+                        `blocks.py` of embeddings (`embeddings.py`: as text); `corpus.py` BLEU.
     `answers.py`        counts and costs of answers; `chance_level.py`, `draws.py`, `robustness.py`, `controls.py` and
                         `pairwise_preferences.py` what is special to them.
 """

@@ -18,12 +18,12 @@ from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
+from codec_bench.stats.embeddings import KEY, unpacked
 from codec_bench.stats.frechet import frechet_distance, kl_divergence
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel_distance import coverage, cubic, density, kernel_distance, neighbour_value
 from codec_bench.stats.paired import Comparison, ItemParts, compare_items
 from codec_bench.stats.ttsds import ttsds
-from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]

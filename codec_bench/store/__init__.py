@@ -6,7 +6,7 @@ Which file to open
     `writer.py`      a record of audio, for writing; `answers.py` adds questions and answers of a model and `draws.py`
                      repeated questions; `reasoning.py` cuts off a model's reasoning.
     `record.py`      a record, for reading; `columns.py` the columns by which results are broken down.
-    `controls.py`    replaced sounds or questions; `identity.py` the identity of a benchmark; `embeddings.py` as text.
+    `controls.py`    replaced sounds or questions; `identity.py` the identity of a benchmark.
     `folders.py`     the folder of a run and its lock; `files.py` JSON files, `sound_files.py` sounds of questions.
     `integrity.py`   checks before a record is read; `survey.py` and `rescue.py` save the rest of a damaged one.
     `export.py`      the record as a table in a file; `imported.py` result files of other toolkits.

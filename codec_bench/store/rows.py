@@ -9,22 +9,11 @@ from typing import Any, NamedTuple, Protocol, get_args, get_type_hints
 
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import plain
-from codec_bench.types import FLAG_FROM, Score
+from codec_bench.text.tags import FLAG_FROM
+from codec_bench.types import Score
 
 SOUND = "<audio>"
 """Placeholder of a sound in the text sent to a model (`QuestionRecord.prompt`)."""
-SILENT = Diagnostic("silent")
-"""Note of an item with a silent estimate (`audio.level_checks.is_silent`)."""
-SILENT_ESTIMATE = Diagnostic("silent_estimate")
-"""Flag of the scores of such an item."""
-NO_SPEECH = {problem: Diagnostic(problem) for problem in ("partial", "lacking", "unlike")}
-"""Notes of items whose estimates are no coded speech, and flags of their scores, by kind (`audio.level_checks`)."""
-SHORT_INCONCLUSIVE = Diagnostic("short_inconclusive")
-"""Note of a short estimate that may be no coded speech, and flag of its scores; it counts as speech."""
-NO_SPOKEN_ANSWER = {
-    problem: Diagnostic(f"spoken_answer_{problem}") for problem in ("short", "silent", "steady", "copy")
-}
-"""Flags of verdicts on sound that is no answer, by kind."""
 IGNORED_FORMAT = Diagnostic("ignored_format")
 """Flag of the score of a plain-text answer where the prompt asks for JSON."""
 WAYS = ("empty", "endless", "copy", "phonemes", "language", "truncated", "refusal")

@@ -15,8 +15,7 @@ from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, e
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.open_asr import joined_pairs
-from codec_bench.text.tags import FEW_TAGGED, REMOVED, TAG_NOTE, without_tags
-from codec_bench.types import FLAG_FROM
+from codec_bench.text.tags import FEW_TAGGED, FLAG_FROM, REMOVED, TAG_NOTE, without_tags
 
 EMPTY_REFERENCE = Diagnostic("empty_reference")
 HALLUCINATED = Diagnostic("hallucinated")

@@ -17,6 +17,8 @@ TAG_NOTE = Diagnostic("tags_as_words")
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
 """Up to this share of a metric's scores, the flag `TAG_NOTE` is not counted next to its value."""
+FLAG_FROM = "flag_from"
+"""Key in the detail of a score next to its `flag`, which is reported only from a larger share of the scores."""
 REMOVED = Diagnostic("tags_removed")
 """The flag of a score by a tag-removing rule whose reference has tags."""
 _TAG = re.compile(

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
-from codec_bench.audio.level_checks import LEAST_SHARE, MISSING_SHARE, is_silent
+from codec_bench.audio.level_checks import LEAST_SHARE, MISSING_SHARE, NO_SPEECH, is_silent
 from codec_bench.data import open_source
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics import TABLE, build_metric, weights_of
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
-from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
 SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'own_code.py'}:OneWordReader"

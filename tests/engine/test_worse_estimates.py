@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from codec_bench.audio.level_checks import NO_SPEECH
 from codec_bench.data import open_source
 from codec_bench.metrics import TABLE, build_metric
 from codec_bench.metrics.base import SILENT_ESTIMATE, ComparedLevels, flagged
-from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "worse_estimates.py"

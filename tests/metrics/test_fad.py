@@ -8,9 +8,9 @@ import pytest
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
+from codec_bench.stats.embeddings import packed, unpacked
 from codec_bench.stats.frechet import frechet_distance
 from codec_bench.stats.summary import summarise
-from codec_bench.store.embeddings import packed, unpacked
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

@@ -11,10 +11,10 @@ from codec_bench import evaluate
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
+from codec_bench.stats.embeddings import KEY, unpacked
 from codec_bench.stats.sets import item_fold
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.ttsds import SIDES, ttsds
-from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

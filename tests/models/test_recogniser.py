@@ -50,7 +50,7 @@ def _begin(audio):
 def model(monkeypatch):
     from codec_bench.models import recogniser
 
-    monkeypatch.setattr(recogniser, "recognisers", lambda stem, name: ({}, name))
+    monkeypatch.setattr(recogniser, "resolve_recognisers", lambda stem, name: ({}, name))
     monkeypatch.setattr(recogniser, "known_languages", lambda by_language, otherwise: ())
     monkeypatch.setattr(recogniser, "protocol_of_recogniser", lambda name: "told-1")
     monkeypatch.setattr(recogniser, "load_feature", lambda name, device, weights: Recording(device, weights))
@@ -114,7 +114,7 @@ def test_what_does_not_transcribe_is_no_recogniser():
 
 
 def test_its_identity_is_the_protocol_of_the_error_rate():
-    from codec_bench.metrics.error_rate import protocol_of_recogniser
+    from codec_bench.features.recognisers.names import protocol_of_recogniser
 
     model = Recogniser(INFO, feature="pocketsphinx", device="cpu")
     assert model.identity["protocols"] == {"pocketsphinx": protocol_of_recogniser("pocketsphinx")}

@@ -17,6 +17,7 @@ from codec_bench.api.compare import compare
 from codec_bench.api.export import export
 from codec_bench.api.import_results import import_results
 from codec_bench.api.trackers import collect_material
+from codec_bench.audio.level_checks import SILENT_ESTIMATE
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
@@ -24,7 +25,6 @@ from codec_bench.report.numbers import doubts_in
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
 from codec_bench.stats.summary import summarise
-from codec_bench.store.rows import SILENT_ESTIMATE
 
 GOOD = np.linspace(0.5, 0.9, 19)
 RESULT = f"side information is suspect: {FINDING['found']}"

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import codec_bench
+from codec_bench.audio.level_checks import SILENT
 from codec_bench.messages import Diagnostic
 from codec_bench.report.numbers import interval_notes
 from codec_bench.stats.notes import Note
 from codec_bench.stats.summary import MAX_REASONS, summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
-from codec_bench.store.rows import SILENT, ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.statuses import WITHOUT_VALUE
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score, Status

@@ -7,6 +7,8 @@ import pytest
 from compared_runs import FINDING, SUSPECT, recorded
 from scipy.stats import ttest_rel
 
+from codec_bench.audio.level_checks import NO_SPEECH, SILENT_ESTIMATE
+from codec_bench.benchmark.judge.spoken_answers import NO_SPOKEN_ANSWER
 from codec_bench.report import numbers
 from codec_bench.report.paper import COLUMNS, summary_html, summary_latex, summary_markdown, summary_rows
 from codec_bench.report.table import summary_notes
@@ -15,7 +17,6 @@ from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Standing, Summary
 from codec_bench.stats.verdict import verdict
-from codec_bench.store.rows import NO_SPEECH, NO_SPOKEN_ANSWER, SILENT_ESTIMATE
 
 ITEMS = 19
 

@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.machine.environment import package_version
 from codec_bench.messages.errors import UnknownName, UserError, on_disk
 from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.intervals import Fold
@@ -196,7 +196,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
     facts = ("failed", "silent", "truncated", "seed")
     head = {
         "schema": SCHEMA,
-        "version": package_version("codec-bench"),
+        "version": version("codec-bench"),
         "system": first.system,
         "identity": dict(first.identity),
         "metrics": {name: asdict(facts) for name, facts in first.metrics.items()},

@@ -32,7 +32,7 @@ from codec_bench.apps.serving.items import (
 from codec_bench.config.option import names
 from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
-from codec_bench.types import Sample, Score
+from codec_bench.types import Audio, Sample, Score
 
 if TYPE_CHECKING:
     from codec_bench.apps.serving.recorder import Recorder
@@ -354,12 +354,10 @@ class Scorer:
 
 def check_reference(id: str, audio: AudioInput) -> bytes:
     """Return the bytes of a decodable reference; raises BadItem for other audio."""
-    from codec_bench.decoding.decode import decode_bytes
-
     name = f"the reference {id[:60]}"
     data = audio_bytes(audio, name)
     try:
-        decode_bytes(data, name, MOST_SECONDS)
+        Audio.decode(data, name, MOST_SECONDS)
     except UserError as error:
         raise BadItem(error.message, code="unreadable") from error
     return data

@@ -22,7 +22,6 @@ from codec_bench.benchmark.reading.choices import choices_of, right_letters
 from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.decoding.table import MARK
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import MissingExtra, UserError, first_of
 
@@ -114,8 +113,7 @@ def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterat
         yield NO_ROW, as_reason(question.problem), "an invalid row counts as a failure"
         return
     clips = [one for value in question.fields.values() for one in (value if isinstance(value, list) else [value])]
-    paths = [one.source for one in clips if isinstance(one, Clip) and isinstance(one.source, str)]
-    if absent := [path for path in paths if "://" not in path and MARK not in path and not os.path.exists(path)]:
+    if absent := [path for one in clips if isinstance(one, Clip) and (path := one.missing_file) is not None]:
         yield NO_ROW, Diagnostic("no_sound_file", path=absent[0]), "an invalid row counts as a failure"
     if not question.references and "reference" in one.data.columns and "reference" not in one.data.optional:
         yield NO_REFERENCE, Diagnostic("row_without_reference"), "a row without an expected answer has no score"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from codec_bench.audio.resample import to_signal
-from codec_bench.store.rows import NO_SPOKEN_ANSWER
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 RATE_HZ = 8_000
@@ -20,6 +20,10 @@ SAME = 0.9
 LONGEST_S = 60.0
 """How much of both sounds is compared."""
 FRAME = RATE_HZ // 50
+NO_SPOKEN_ANSWER = {
+    problem: Diagnostic(f"spoken_answer_{problem}") for problem in ("short", "silent", "steady", "copy")
+}
+"""Flags of verdicts on sound that is no answer, by kind."""
 TOO_SHORT, SILENT, STEADY, COPY = NO_SPOKEN_ANSWER.values()
 
 

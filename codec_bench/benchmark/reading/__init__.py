@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 from codec_bench.benchmark.reading import number, option, sections, structure, ultraeval_steps
 from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Step, Unparsed
+from codec_bench.config import config_names, read_config
 from codec_bench.config.registry import Spec
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
@@ -100,15 +101,21 @@ def load_steps(names: Sequence[str]) -> Chain:
 
 def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
     """The steps with the recogniser of a GPU or a CPU, where these differ."""
-    from codec_bench.metrics.error_rate import recogniser_on
-
     texts = []
     for text in names:
         name, argument = _split_step(text)
         if name == TRANSCRIPT and argument is not None:
-            text = f"{TRANSCRIPT}[{recogniser_on(argument, gpu=gpu)}]"
+            text = f"{TRANSCRIPT}[{_recogniser_on(argument, gpu=gpu)}]"
         texts.append(text)
     return texts
+
+
+def _recogniser_on(variant: str, *, gpu: bool) -> str:
+    """Resolve a device-dependent choice of `configs/recogniser`; else the name."""
+    choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
+    if "on_gpu" not in choice:
+        return variant
+    return str(choice["on_gpu"] if gpu else choice["otherwise"])
 
 
 def _split_step(text: str) -> tuple[str, str | None]:

@@ -1,6 +1,7 @@
 """Speech recognisers, one adapter a file.
 
 Which file to open
+    `names.py`      recognisers by name: those of a metric or model, their languages and protocols.
     `pieces.py`     recognisers that cut long signals; `speech_windows.py` named rules for windows of 30 s.
     `whisper.py`    Whisper; its network is `whisper_ct2.py` or `whisper_torch.py` (interface: `whisper_network.py`),
     its

@@ -24,10 +24,10 @@ from codec_bench.report.page.columns import PageColumn, PageSystem, Tables, side
 from codec_bench.report.page.exchanges import collect_exchanges, spoken_questions
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.report.page.template_values import reason, reasons, written
+from codec_bench.stats.embeddings import KEY as EMBEDDINGS
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import has_answers
-from codec_bench.store.embeddings import KEY as EMBEDDINGS
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 

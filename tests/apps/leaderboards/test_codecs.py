@@ -14,9 +14,10 @@ from compared_runs import FINDING, SUSPECT, recorded
 
 from codec_bench.apps.leaderboards.codecs import LOCAL_RUNS, codec_board, published_codecs
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
+from codec_bench.audio.level_checks import SILENT_ESTIMATE
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
-from codec_bench.store.rows import SILENT_ESTIMATE, ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -11,8 +11,9 @@ import pytest
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.formats import best_rows
 from codec_bench.apps.leaderboards.rank_uncertainty import trust as trust_of
+from codec_bench.benchmark.judge.spoken_answers import NO_SPOKEN_ANSWER
 from codec_bench.messages.errors import UserError
-from codec_bench.store.rows import NO_SPOKEN_ANSWER, ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -11,7 +11,7 @@ from page_in_browser import complaints, go, open_page, texts
 
 from codec_bench.apps.site.api import site
 from codec_bench.apps.site.folder import SiteFolder
-from codec_bench.store.rows import SILENT_ESTIMATE
+from codec_bench.audio.level_checks import SILENT_ESTIMATE
 
 GOOD = np.linspace(0.5, 0.9, 19)
 RATES = {"silent": 1.0, "side": 2.0, "few": 1.0, "a": 6.0, "b": 9.0, "c": 6.0, "d": 9.0}

@@ -1,0 +1,67 @@
+"""Recognisers by name: those of a metric or model, their languages and protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codec_bench.config import config_names, read_config
+from codec_bench.config.registry import Spec
+from codec_bench.features import REGISTRY, TABLE
+from codec_bench.messages.errors import UserError
+
+RECOGNISERS = (
+    "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-",
+    "canary-", "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-",
+    "vibevoice-asr", "kyutai-stt-", "voxtral-mini-4b-realtime-",
+)  # fmt: skip
+"""Prefixes of the names of built-in recognisers, whose results hold a transcript."""
+
+
+def resolve_recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
+    """Resolve a metric's recognisers: by base language, and for all others.
+
+    Args:
+        stem: the metric's name, for messages.
+        variant: the text in the brackets, or None.
+
+    Raises:
+        UserError: no recogniser was named, or the feature is not a recogniser. UnknownName: no such feature.
+    """
+    builtin = [name for name in TABLE if name.startswith(RECOGNISERS)]
+    hint = f"known recognisers: {', '.join([*builtin, *config_names('recogniser')])}"
+    if variant is None:
+        examples = f"{stem}[whisper-large-v3], or {stem}[pocketsphinx], which needs no download"
+        raise UserError(f"{stem} needs a recogniser to be named: {examples}", hint=hint)
+    if variant in config_names("recogniser"):
+        choice = read_config("recogniser", variant)
+        return dict(choice.get("languages") or {}), choice.get("otherwise")
+    base = Spec.parse(variant).name
+    if base in TABLE and base not in builtin:
+        raise UserError(f"{stem}[{variant}]: '{variant}' does not transcribe speech", hint=hint)
+    REGISTRY.resolve(base)
+    return {}, variant
+
+
+def languages_of(name: str) -> tuple[str, ...]:
+    """The languages of one recogniser; empty if it does not state them."""
+    spec = Spec.parse(name)
+    known = getattr(REGISTRY.resolve(spec.name), "languages_of", None)
+    if known is not None:
+        return known(spec.name)
+    return tuple(getattr(REGISTRY.resolve(spec.name), "languages", ()))
+
+
+def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
+    """The languages of all recognisers; empty if one does not state its own."""
+    if otherwise is None:
+        return tuple(by_language)
+    known = [languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]
+    return tuple(dict.fromkeys([*by_language, *(code for codes in known for code in codes)])) if all(known) else ()
+
+
+def protocol_of_recogniser(name: str) -> str:
+    """The protocol id of a recogniser, without its weights or package."""
+    spec = Spec.parse(name)
+    recogniser = REGISTRY.resolve(spec.name)
+    protocol_id = getattr(recogniser, "protocol_id", None)
+    return protocol_id(spec.name, spec.point) if protocol_id is not None else str(getattr(recogniser, "protocol", name))
