@@ -10,23 +10,15 @@ float32 and as exact (`docs/speed.md`). The order of sums is fixed, so an item h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from codec_bench.kernels.first_launch import triton_works
+from codec_bench.kernels.first_launch import KernelResult, triton_works
 
 if TYPE_CHECKING:
     import torch
 
-Implementation = Literal["torch", "triton"]
 CAPABILITY = 9
 """Compute capability of the GPUs measured to beat cuDNN: Hopper's. For others it depends on their tensor cores."""
-
-
-class Ran(NamedTuple):
-    """The implementation that ran."""
-
-    value: torch.Tensor
-    implementation: Implementation
 
 
 def arranged(weight: torch.Tensor) -> torch.Tensor:
@@ -36,7 +28,7 @@ def arranged(weight: torch.Tensor) -> torch.Tensor:
 
 def convolve(
     x: torch.Tensor, taps: torch.Tensor, bias: torch.Tensor | None = None, *, padding: int = 0, dilation: int = 1
-) -> Ran:
+) -> KernelResult:
     """Convolve each item over its frames with a stride of one.
 
     Args:
@@ -59,7 +51,7 @@ def convolve(
     if triton_works(x.device):
         from codec_bench.kernels.convolve import gpu
 
-        return Ran(gpu.convolve(x, taps, bias, padding, dilation), "triton")
+        return KernelResult(gpu.convolve(x, taps, bias, padding, dilation), "triton")
     from codec_bench.kernels.convolve import cpu
 
-    return Ran(cpu.convolve(x, taps, bias, padding, dilation), "torch")
+    return KernelResult(cpu.convolve(x, taps, bias, padding, dilation), "torch")

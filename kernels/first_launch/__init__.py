@@ -1,4 +1,4 @@
-"""Whether Triton works on a device, by a checked first launch.
+"""Whether Triton works on a device, by a checked first launch; results of operations.
 
     if triton_works(x.device): ...
 
@@ -12,10 +12,17 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import torch
+
+
+class KernelResult(NamedTuple):
+    """What an operation returns, and the implementation that computed it."""
+
+    value: torch.Tensor
+    implementation: Literal["blas", "torch", "triton"]
 
 
 def triton_works(device: torch.device | str) -> bool:

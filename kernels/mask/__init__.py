@@ -8,27 +8,19 @@ zeros take one pass over the memory instead of two (ELU) or five (Snake).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from codec_bench.kernels.first_launch import triton_works
+from codec_bench.kernels.first_launch import KernelResult, triton_works
 
 if TYPE_CHECKING:
     import torch
 
 Activation = Literal["identity", "elu", "snake"]
-Implementation = Literal["torch", "triton"]
-
-
-class Ran(NamedTuple):
-    """The implementation that ran."""
-
-    value: torch.Tensor
-    implementation: Implementation
 
 
 def activate(
     x: torch.Tensor, lengths: torch.Tensor, activation: Activation = "identity", alpha: torch.Tensor | None = None
-) -> Ran:
+) -> KernelResult:
     """Apply the activation to each item's own frames and write zeros to all others.
 
     Args:
@@ -52,7 +44,7 @@ def activate(
     if triton_works(x.device):
         from codec_bench.kernels.mask import gpu
 
-        return Ran(gpu.activate(x, lengths, activation, alpha), "triton")
+        return KernelResult(gpu.activate(x, lengths, activation, alpha), "triton")
     from codec_bench.kernels.mask import cpu
 
-    return Ran(cpu.activate(x, lengths, activation, alpha), "torch")
+    return KernelResult(cpu.activate(x, lengths, activation, alpha), "torch")

@@ -12,21 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch.nn.functional import normalize
 
-from codec_bench.kernels.first_launch import triton_works
+from codec_bench.kernels.first_launch import KernelResult, triton_works
 
 Implementation = Literal["blas", "triton", "torch"]
-
-
-class Ran(NamedTuple):
-    """The implementation that ran."""
-
-    value: torch.Tensor
-    implementation: Implementation
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +154,7 @@ def implementation(device: torch.device | str, quantiser: Quantiser) -> Implemen
 @torch.no_grad()
 def search(
     latents: torch.Tensor, quantiser: Quantiser, codebooks: int | None = None, *, use: Implementation | None = None
-) -> Ran:
+) -> KernelResult:
     """Search the codes of latents.
 
     Args:
@@ -183,23 +176,25 @@ def search(
     use = use or implementation(latents.device, quantiser)
     if isinstance(quantiser, Split):
         codes = [search(latents, member, share, use=use).value for member, share in _shares(quantiser, count)]
-        return Ran(torch.cat(codes, 1), use)
+        return KernelResult(torch.cat(codes, 1), use)
     hidden = _hidden(quantiser)
     if latents.shape[1] != hidden:
         raise ValueError(f"latents have shape {tuple(latents.shape)}; expected (items, {hidden}, frames)")
     if isinstance(quantiser, Euclidean):
         if quantiser.project is not None:
             latents = quantiser.project @ latents
-        return Ran(_module(use).search_euclidean(latents, quantiser.embed[:count], quantiser.offsets[:count]), use)
+        return KernelResult(
+            _module(use).search_euclidean(latents, quantiser.embed[:count], quantiser.offsets[:count]), use
+        )
     weight = quantiser.project[:count].flatten(0, 1)
     projected = torch.baddbmm(
         quantiser.project_bias[:count].reshape(1, -1, 1), weight.expand(len(latents), -1, -1), latents
     )
-    return Ran(_module(use).search_factorised(projected, quantiser.directions, quantiser.steps, count), use)
+    return KernelResult(_module(use).search_factorised(projected, quantiser.directions, quantiser.steps, count), use)
 
 
 @torch.no_grad()
-def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | None = None) -> Ran:
+def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | None = None) -> KernelResult:
     """Look up the latents of codes.
 
     Args:
@@ -222,16 +217,16 @@ def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | N
         total, first = _words(codes[:, :share], member, use), share
         for member, share in others:
             total, first = _words(codes[:, first : first + share], member, use, total), first + share
-        return Ran(total, use)
+        return KernelResult(total, use)
     if isinstance(quantiser, Euclidean):
-        return Ran(_words(codes, quantiser, use), use)
+        return KernelResult(_words(codes, quantiser, use), use)
     from codec_bench.kernels.rvq.cpu import gather
 
     words = gather(codes, quantiser.embed)
     weight = quantiser.wide[:, : words.shape[1]].expand(len(codes), -1, -1)
     # Products of matrices are computed by torch on every device.
     ran: Implementation = "blas" if codes.is_cpu else "torch"
-    return Ran(torch.baddbmm(quantiser.expand_bias[:count].sum(0).view(1, -1, 1), weight, words), ran)
+    return KernelResult(torch.baddbmm(quantiser.expand_bias[:count].sum(0).view(1, -1, 1), weight, words), ran)
 
 
 def _words(

@@ -162,7 +162,7 @@ class Excerpt(Strict):
 Overlap = Literal["none", "partial", "full"]
 
 
-class Level(Strict):
+class MixtureLevel(Strict):
     """A mixture's level: mean loudness of its two sounds, and the peak limit."""
 
     mean_lufs: Annotated[float, Field(ge=-60, le=-5)] = -26.0
@@ -214,7 +214,7 @@ class MixtureRecipe(BaseRecipe):
     gap_db: AnyDraw
     overlap: Annotated[tuple[Overlap, ...], Field(min_length=1)] = ("none", "partial", "full")
     pause_s: AnyDraw = Draw(choice=[0.0])
-    level: Level = Level()
+    level: MixtureLevel = MixtureLevel()
     questions: Questions
 
     @property

@@ -72,7 +72,7 @@ class Used(Strict):
     options: dict[str, Any] = Field(default_factory=dict)
 
 
-class Voice(Strict):
+class RecipeVoice(Strict):
     """A voice.
 
     Args:
@@ -90,7 +90,7 @@ class Voice(Strict):
     recording: str | None = None
 
 
-def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
+def _other_names(voices: tuple[RecipeVoice, ...] | str) -> tuple[RecipeVoice, ...] | str:
     if not isinstance(voices, str) and len({voice.name for voice in voices}) < len(voices):
         raise ValueError("two voices have the same name")
     return voices
@@ -99,10 +99,10 @@ def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
 class VoiceList(Strict):
     """A file of voices: a mapping with `voices`; paths as in the recipe."""
 
-    voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
+    voices: Annotated[tuple[RecipeVoice, ...], AfterValidator(_other_names), Field(min_length=1)]
 
 
-Voices = Annotated[str | tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
+Voices = Annotated[str | tuple[RecipeVoice, ...], AfterValidator(_other_names), Field(min_length=1)]
 """The voices, or the path of a file as `VoiceList` describes it."""
 
 

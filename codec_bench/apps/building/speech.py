@@ -13,7 +13,7 @@ from typing import Any
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
 from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws
-from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, SpokenRecipe, Used, Voice, VoiceList
+from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, RecipeVoice, SpokenRecipe, Used, VoiceList
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.wording import Unspeakable
 from codec_bench.audio.clip import Clip, clip_digest
@@ -38,7 +38,7 @@ class VoicesOf:
     """
 
     def __init__(
-        self, synthesiser: Used, voices: Sequence[Voice] | str, folder: Path, language: str, asking: ModelCalls
+        self, synthesiser: Used, voices: Sequence[RecipeVoice] | str, folder: Path, language: str, asking: ModelCalls
     ) -> None:
         self.voices = _read_voices(voices, folder) if isinstance(voices, str) else tuple(voices)
         self._language, self._asking = language, asking
@@ -131,7 +131,7 @@ class VoicesOf:
         return as_mono(answer.audio)
 
 
-def _read_voices(file: str, folder: Path) -> tuple[Voice, ...]:
+def _read_voices(file: str, folder: Path) -> tuple[RecipeVoice, ...]:
     path = folder / file
     if not path.is_file():
         raise UserError(
@@ -145,7 +145,7 @@ def _read_voices(file: str, folder: Path) -> tuple[Voice, ...]:
     return listed.voices
 
 
-def _prompt(voice: Voice, folder: Path) -> Mapping[str, Clip]:
+def _prompt(voice: RecipeVoice, folder: Path) -> Mapping[str, Clip]:
     """Return a voice's recording as a request field; raises UserError."""
     if voice.recording is None:
         return {}

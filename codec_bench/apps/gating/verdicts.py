@@ -59,7 +59,7 @@ class MovedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricVerdict:
+class GateVerdict:
     """The verdict on one metric.
 
     Args:
@@ -108,7 +108,7 @@ class GateResult:
     system: str
     repeats: int
     alpha: float
-    metrics: tuple[MetricVerdict, ...]
+    metrics: tuple[GateVerdict, ...]
     limits: tuple[LimitCheck, ...]
     fail_undecided: bool
 
@@ -172,7 +172,7 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
 
 def _compare(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, metric_spec: MetricSpec, spec: GateSpec
-) -> MetricVerdict:
+) -> GateVerdict:
     facts = baseline[0].metrics[metric]
     ids, parts = shared_parts([*baseline, *candidate], metric)
     codes, few_speakers = find_units(baseline[0], metric, ids)
@@ -183,7 +183,7 @@ def _compare(
     loss = measure_loss(runs, margin=metric_spec.margin, level=1 - 2 * spec.alpha)
     scored = {id for run in baseline for id, one in run.scores[metric].items() if one.value is not None}
     missing = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
-    return MetricVerdict(
+    return GateVerdict(
         metric, facts.unit, facts.higher_is_better, "cannot_tell",
         folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), metric_spec.margin, loss, None,
         len(ids), few_speakers,
@@ -191,7 +191,7 @@ def _compare(
     )  # fmt: skip
 
 
-def _with_verdict(one: MetricVerdict, p: float | None, alpha: float) -> MetricVerdict:
+def _with_verdict(one: GateVerdict, p: float | None, alpha: float) -> GateVerdict:
     verdict: Verdict = "cannot_tell"
     if one.loss is not None and p is not None:
         if p < alpha:
@@ -232,7 +232,7 @@ def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], s
 
 
 def _metric_limits(
-    baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: MetricVerdict, specs: Any
+    baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: GateVerdict, specs: Any
 ) -> list[LimitCheck]:
     metric_spec = specs.get(one.metric, MetricSpec())
     limit = max(count_failed(run, one.metric) for run in baseline) if metric_spec.failed is None else metric_spec.failed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from codec_bench.apps.gating.api import Calibration
-from codec_bench.apps.gating.verdicts import GateResult, LimitCheck, MetricVerdict
+from codec_bench.apps.gating.verdicts import GateResult, GateVerdict, LimitCheck
 from codec_bench.report.numbers import plain
 
 VERDICTS = {"better": "better", "same": "same", "worse": "worse", "cannot_tell": "cannot tell"}
@@ -49,7 +49,7 @@ def check_rows(result: GateResult) -> list[list[str]]:
     return [_check_row(one) for one in result.metrics]
 
 
-def _check_row(one: MetricVerdict) -> list[str]:
+def _check_row(one: GateVerdict) -> list[str]:
     loss = one.loss
     return [
         plain(one.metric),
@@ -123,9 +123,9 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return f"{value:+.4g}" if signed else f"{value:.4g}"
 
 
-def moved_metric(result: GateResult) -> MetricVerdict | None:
+def moved_metric(result: GateResult) -> GateVerdict | None:
     """Return the metric to show items of: worse ones first, then the smallest p."""
-    shown: Sequence[MetricVerdict] = [one for one in result.metrics if one.moved]
+    shown: Sequence[GateVerdict] = [one for one in result.metrics if one.moved]
     return min(shown, key=lambda one: (one.verdict != "worse", 1.0 if one.p_holm is None else one.p_holm), default=None)
 
 

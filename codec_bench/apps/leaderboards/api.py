@@ -20,7 +20,7 @@ from codec_bench.messages.errors import UserError
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from codec_bench.apps.leaderboards.board import Board, Column, Row, Rules
+    from codec_bench.apps.leaderboards.board import Board, BoardRow, Column, Rules
 
 
 def board_names() -> list[str]:
@@ -78,7 +78,7 @@ def leaderboard(
     return board
 
 
-def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
+def _rank(row: BoardRow, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
     """Return the sort key: best exact average first, incomplete rows last."""
     from codec_bench.apps.leaderboards.board import exact_average
 
@@ -152,7 +152,7 @@ def _check_columns(definition: BoardDefinition, file: str) -> None:
             )
 
 
-def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[Row]:
+def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[BoardRow]:
     from codec_bench.apps.leaderboards.board import AVERAGE
 
     if file is None:

@@ -112,7 +112,7 @@ class View:
     name: str
     columns: tuple[str, ...]
 
-    def value(self, row: Row) -> Decimal | None:
+    def value(self, row: BoardRow) -> Decimal | None:
         """Average a row's cells to two decimals; None if one is missing."""
         if any(name not in row.cells for name in self.columns):
             return None
@@ -120,7 +120,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CellSource:
     """The source of a cell: run folder, system, metric and protocol."""
 
     folder: str
@@ -130,7 +130,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One row: a published one, or one from own runs.
 
     Args:
@@ -180,7 +180,7 @@ class Row:
     note: str = ""
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, CellSource] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     intervals: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     beyond: Mapping[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
@@ -271,7 +271,7 @@ class Board:
     summary: str
     source: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     ignored: tuple[str, ...] = ()
     means: tuple[str, ...] = ()
     averages: bool = True
@@ -313,7 +313,7 @@ class Board:
         }
         return [*published_words(published), *bridges(raters, {c.name: c._factor for c in self.columns})]
 
-    def lacking(self, row: Row) -> str:
+    def lacking(self, row: BoardRow) -> str:
         """Describe an own row's columns without a value, by group if shown; or ""."""
         if not row.missing:
             return ""
@@ -330,12 +330,12 @@ class Board:
         ]  # fmt: skip
         return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(texts)}"
 
-    def is_part(self, row: Row, group: str) -> bool:
+    def is_part(self, row: BoardRow, group: str) -> bool:
         """Whether a group's mean is over fewer columns in an own row."""
         return any(column.group == group and column.name in row.missing for column in self.columns)
 
 
-def _raters(rows: Sequence[Row], column: str) -> list[BoardJudge]:
+def _raters(rows: Sequence[BoardRow], column: str) -> list[BoardJudge]:
     """Return the judges of a column's own values, each once."""
     return list({row.raters[column].key: row.raters[column] for row in rows if column in row.raters}.values())
 
@@ -357,7 +357,7 @@ class Rules:
         counts: Mapping[str, int],
         missing: tuple[str, ...] = (),
         **more: Any,
-    ) -> Row:
+    ) -> BoardRow:
         """Build a row from cells, printed numbers, samples by cell, and missing columns."""
         weights = counts if self.by_sample else None
         mean, complete = average(cells, self.columns, printed, weights)
@@ -367,7 +367,9 @@ class Rules:
             if (value := group_mean(cells, self.columns, group, weights)) is not None
         }
         shown = mean if self.averages else None
-        return Row(name, cells, shown, complete and not missing, means=means, printed=printed, missing=missing, **more)
+        return BoardRow(
+            name, cells, shown, complete and not missing, means=means, printed=printed, missing=missing, **more
+        )
 
 
 def average(

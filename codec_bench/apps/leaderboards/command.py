@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
 
-    from codec_bench.apps.leaderboards.board import Board, Column, Likeness, Row, Trust
+    from codec_bench.apps.leaderboards.board import Board, BoardRow, Column, Likeness, Trust
     from codec_bench.apps.leaderboards.json_values import Items
 
 CODECS = "codecs"
@@ -246,11 +246,11 @@ def _print_views(board: Board) -> None:
     talk("a mean is empty where one of its cells is missing, because it would be another mean")
 
 
-def _own_marked(row: Row) -> str:
+def _own_marked(row: BoardRow) -> str:
     return row.name if row.published else f"> {row.name}"
 
 
-def _cell(value: Decimal | None, row: Row, name: str) -> Any:
+def _cell(value: Decimal | None, row: BoardRow, name: str) -> Any:
     ends = row.intervals.get(name)
     return row.judged.get(name) if value is None else value if ends is None else f"{value} [{ends[0]}, {ends[1]}]"
 
@@ -262,17 +262,17 @@ def _marked(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
     return Text(str(cell), "bold") if row in best else f"≈{cell}" if row in alike else cell
 
 
-def _mean_cell(board: Board, row: Row, group: str) -> Any:
+def _mean_cell(board: Board, row: BoardRow, group: str) -> Any:
     mean = row.shown_mean(group)
     return f"{mean} (part)" if mean is not None and board.is_part(row, group) else _cell(mean, row, group)
 
 
-def _average(row: Row) -> str:
+def _average(row: BoardRow) -> str:
     shown = row.shown_average
     return row.judged.get("average", "") if shown is None else f"{shown}{_doubts(row)}"
 
 
-def _failures(row: Row) -> list[str]:
+def _failures(row: BoardRow) -> list[str]:
     words = {"left_out": "with failures left out", "as_wrong": "with failures as wrong"}
     words["official"] = "with failures as the benchmark's toolkit counts them"
     return [
@@ -281,14 +281,14 @@ def _failures(row: Row) -> list[str]:
     ]
 
 
-def _doubled(row: Row) -> list[str]:
+def _doubled(row: BoardRow) -> list[str]:
     return [
         f"{column} is {others} in an earlier run of the same name; the table shows the later one"
         for column, others in row.doubled.items()
     ]
 
 
-def _wordings(row: Row) -> list[str]:
+def _wordings(row: BoardRow) -> list[str]:
     return [
         f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
         + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
@@ -307,7 +307,7 @@ def _head(column: Column) -> str:
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))
 
 
-def _doubts(row: Row) -> str:
+def _doubts(row: BoardRow) -> str:
     doubts = (
         ("part", not row.complete),
         ("limit", row.limited),

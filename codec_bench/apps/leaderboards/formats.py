@@ -19,7 +19,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from codec_bench.apps.leaderboards.board import Board, Column, Likeness, Row, Trust
+from codec_bench.apps.leaderboards.board import Board, BoardRow, Column, Likeness, Trust
 from codec_bench.report.figures.draw import COLOURS, INK, Drawing
 from codec_bench.report.numbers import ARROWS, BOLD
 from codec_bench.report.open_run import open_run
@@ -58,7 +58,7 @@ def board_latex(board: Board) -> str:
     return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
 
 
-def _cell(row: Row, column: Column, number: int, best: set[int], alike: set[int]) -> str:
+def _cell(row: BoardRow, column: Column, number: int, best: set[int], alike: set[int]) -> str:
     value = row.cells.get(column.name)
     if value is None:
         return latex_text("–")
@@ -158,7 +158,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     return best, set()
 
 
-def _out(row: Row, column: Column) -> bool:
+def _out(row: BoardRow, column: Column) -> bool:
     """Whether the run reports findings of the system, or output without speech."""
     if row.published:
         return False
@@ -171,7 +171,7 @@ def _out(row: Row, column: Column) -> bool:
         return speechless(scores.speechless, len(scores.numbers)) is not None
 
 
-def _parts(rows: Sequence[Row], column: Column) -> dict[int, MetricParts]:
+def _parts(rows: Sequence[BoardRow], column: Column) -> dict[int, MetricParts]:
     """Return the questions' contributions to own values, with common question numbers."""
     numbers: dict[str, int] = {}
     scores = {}

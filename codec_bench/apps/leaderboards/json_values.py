@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.board import Board, Column, Row
+from codec_bench.apps.leaderboards.board import Board, BoardRow, Column
 from codec_bench.report.open_run import open_run
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def board_items(board: Board) -> list[Items]:
     return tables
 
 
-def _values(row: Row, column: Column) -> dict[str, float]:
+def _values(row: BoardRow, column: Column) -> dict[str, float]:
     """Return the value of each item by id; empty for a partial benchmark."""
     source = row.sources.get(column.name)
     if source is None or column.subset is not None:

@@ -20,7 +20,16 @@ from functools import cache
 from math import isfinite
 from typing import NamedTuple
 
-from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
+from codec_bench.apps.leaderboards.board import (
+    AVERAGE,
+    BoardRow,
+    CellSource,
+    Column,
+    Rules,
+    Variant,
+    average,
+    group_mean,
+)
 from codec_bench.apps.leaderboards.raters import BoardJudge, RaterKey, published_rater
 from codec_bench.benchmark import Benchmark, has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
@@ -48,7 +57,7 @@ class Conditions:
         rows: the hash of its questions; None if not recorded.
         apart: differences from the benchmark, such as `other prompt`.
         subset: its number of questions, if not all; else "".
-        limited, unfinished, rerouted, states: as of `Row`.
+        limited, unfinished, rerouted, states: as of `BoardRow`.
         copied: its data copy a repository at no known commit, so they may differ.
     """
 
@@ -85,14 +94,14 @@ class _Result(NamedTuple):
     entry: MetricSummary | Subset
     rater: BoardJudge | None
     rated: bool
-    source: Source
+    source: CellSource
     conditions: Conditions
     alone: Controlled | None = None
 
 
 @dataclass(slots=True)
 class _Values:
-    """The values of one row's runs: see `Row`; `ratings` with their judges."""
+    """The values of one row's runs: see `BoardRow`; `ratings` with their judges."""
 
     cells: dict[str, Decimal] = field(default_factory=dict)
     ratings: dict[str, tuple[Decimal, BoardJudge]] = field(default_factory=dict)
@@ -108,7 +117,7 @@ class _Values:
     unfinished: bool = False
     copied: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, CellSource] = field(default_factory=dict)
     intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
@@ -154,7 +163,7 @@ class _Values:
 
 def own_rows(
     runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[BoardRow], list[str]]:
     """Build rows from runs, and list the folders of runs without a value.
 
     There is a row for every system and variant with a value for at least one column.
@@ -298,7 +307,7 @@ def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) ->
     )
 
 
-def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:
+def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
     parts = dict.fromkeys(values.parts.values())
     notes = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
     return rules.row(
@@ -321,7 +330,7 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
 
 
 _AS_THEY_ARE = ("rerouted", "unfinished", "raters", "policies", "worded", "sources", "intervals", "beyond")
-"""Fields of `Row` that `_Values` has too."""
+"""Fields of `BoardRow` that `_Values` has too."""
 
 
 def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
@@ -394,7 +403,7 @@ def _values(
                 continue
             rater = _rater(run, metric, overall)
             alone = None if subset is not None else _text_alone(summary, metric)
-            source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
+            source = CellSource(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
             rated = rater is not None and column.counts == "rating"  # else a judge read the answers at most
             yield _Result((system, variant.name), column, entry, rater, rated, source, conditions[name], alone)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.board import Board, Likeness, Row, Trust
+from codec_bench.apps.leaderboards.board import Board, BoardRow, Likeness, Trust
 from codec_bench.apps.leaderboards.ranking import (
     Changes,
     Points,
@@ -134,7 +134,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
     return [together(rows) for rows in of_benchmark.values()], unknown
 
 
-def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
+def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
     """Return changes of a row's average by benchmark, and columns without any."""
     by_column: dict[str, Changes] = {}
     missing: list[str] = []

@@ -45,7 +45,7 @@ class AnswerProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ListenerAnswer:
     """One answer in a file.
 
     Args:
@@ -74,7 +74,7 @@ class AnswerFile:
     rater: str
     saved: str
     edited: bool
-    answers: tuple[Answer, ...]
+    answers: tuple[ListenerAnswer, ...]
     person: str = ""
 
 
@@ -110,10 +110,10 @@ def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[
     return matching, problems + edited
 
 
-def _read_webmushra(rows: Sequence[Row], key: Key) -> tuple[Answer, ...]:
+def _read_webmushra(rows: Sequence[Row], key: Key) -> tuple[ListenerAnswer, ...]:
     trials = {trial.id: trial for trial in key.trials}
     return tuple(
-        Answer(trial, own_id(stimulus, trials[trial]) if trial in trials else stimulus, value, seconds)
+        ListenerAnswer(trial, own_id(stimulus, trials[trial]) if trial in trials else stimulus, value, seconds)
         for trial, stimulus, value, seconds in rows
     )
 
@@ -170,10 +170,10 @@ def _pairs(texts: Any) -> list[Any]:
     return [[name, text] for name, text in texts.items()] if isinstance(texts, dict) else []
 
 
-def _read_answer(row: Mapping[str, Any]) -> Answer:
+def _read_answer(row: Mapping[str, Any]) -> ListenerAnswer:
     ms, texts = row.get("ms"), row.get("texts")
     seconds = ms / 1000 if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms < 1e12 else None
-    return Answer(
+    return ListenerAnswer(
         str(row.get("trial", "")), str(row.get("stimulus", "")), row.get("value"), seconds, str(row.get("first", "")),
         {str(name): str(text) for name, text in texts.items()} if isinstance(texts, dict) else {},
     )  # fmt: skip

@@ -68,7 +68,7 @@ class SystemValue:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemPair:
+class SystemDifference:
     """The paired difference A minus B of two systems, with interval and p."""
 
     a: str
@@ -119,7 +119,7 @@ class ListeningOutcome:
     measure: str
     scale: tuple[int, int]
     systems: Sequence[SystemValue]
-    pairs: Sequence[SystemPair]
+    pairs: Sequence[SystemDifference]
     raters: Sequence[RaterFacts]
     screening: tuple[str, ...]
     screened: Sequence[Screening]
@@ -269,7 +269,7 @@ def _below(
     return fmean(apart) if apart else None
 
 
-def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
+def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemDifference]:
     """Compare all pairs of systems on each scale, without anchors and reference."""
     if kind.trial not in ("all", "each"):
         return []
@@ -286,7 +286,9 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
             if both:
                 differences = [of_a[which] - of_b[which] for which in both]
                 raters, audio_ids = [rater for rater, _ in both], [sounds[id] for _, id in both]
-                pairs.append(SystemPair(a, b, len(both), crossed_test(differences, raters, audio_ids), scale=scale))
+                pairs.append(
+                    SystemDifference(a, b, len(both), crossed_test(differences, raters, audio_ids), scale=scale)
+                )
     adjusted = holm([pair.test.p for pair in pairs])
     return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted)]
 

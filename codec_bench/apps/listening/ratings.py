@@ -23,9 +23,9 @@ from codec_bench.apps.listening.answers import (
     SAME_NAME,
     TWICE,
     UNKNOWN,
-    Answer,
     AnswerFile,
     AnswerProblem,
+    ListenerAnswer,
 )
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
@@ -169,7 +169,7 @@ def is_question(trial: Trial) -> bool:
     return trial.check in CHECKS
 
 
-def _fits(one: Answer, trial: Trial, key: Key) -> bool:
+def _fits(one: ListenerAnswer, trial: Trial, key: Key) -> bool:
     kind = kind_of(key.kind)
     if is_question(trial):
         return is_option(one.value, len(trial.choices)) if trial.choices else _is_digits(one.value, len(trial.right))
@@ -198,7 +198,7 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
     return differences
 
 
-def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
+def _row(one: ListenerAnswer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")
@@ -221,7 +221,7 @@ def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
     )  # fmt: skip
 
 
-def _passed(one: Answer, scale: str, trial: Trial, kind: Kind) -> float | None:
+def _passed(one: ListenerAnswer, scale: str, trial: Trial, kind: Kind) -> float | None:
     """Grade the answer to a check as 1 or 0; None where any answer is right."""
     if is_question(trial) and not trial.choices:
         return float(one.value == "".join(map(str, trial.right)))
@@ -233,7 +233,7 @@ def _passed(one: Answer, scale: str, trial: Trial, kind: Kind) -> float | None:
     return None if right is None else float(abs(one.value - right) <= (GOLD_WITHIN if trial.check == GOLD else 0))
 
 
-def _value(one: Answer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
+def _value(one: ListenerAnswer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
     """Return the score of an answer, and its words."""
     answer = one.value
     if kind.answer == "choice":
@@ -260,7 +260,7 @@ def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[
     for trial in key.counted:
         for stimulus in answer_slots(trial, key):
             if (trial.id, stimulus) not in held:
-                empty = _row(Answer(trial.id, stimulus, ""), trial, key, file)
+                empty = _row(ListenerAnswer(trial.id, stimulus, ""), trial, key, file)
                 rows.append(empty._replace(value=None, status="missing", choice="", given=""))
                 lacking.append(f"{trial.id} {stimulus}".strip())
     if lacking:

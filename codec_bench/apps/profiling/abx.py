@@ -59,7 +59,7 @@ class AbxError:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Group:
+class _PhoneGroup:
     """The items of one phone, context and speaker, concatenated with their starts."""
 
     phone: str
@@ -108,7 +108,7 @@ def abx_error(
 
 def _groups(
     items: Iterable[PhoneItem], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
-) -> list[_Group]:
+) -> list[_PhoneGroup]:
     """Group the items of one context; vectors are normalised, and zeros stay."""
     groups = []
     for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
@@ -123,12 +123,12 @@ def _groups(
         else:
             frames = np.asarray(frames, np.int64)
         starts = np.cumsum([0, *(len(item.frames) for item in selected)])
-        groups.append(_Group(phone, speaker, np.ascontiguousarray(frames), starts))
+        groups.append(_PhoneGroup(phone, speaker, np.ascontiguousarray(frames), starts))
     return groups
 
 
 def _cells(
-    groups: Sequence[_Group], speaker: Speaker, rng: np.random.Generator
+    groups: Sequence[_PhoneGroup], speaker: Speaker, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, int]]:
     """Yield cells of one context: phones of A and B, speaker, error, triples."""
     distances: dict[tuple[int, int], np.ndarray] = {}
@@ -151,7 +151,7 @@ def _cells(
                 yield one.phone, groups[b].phone, one.speaker, *_error(apart(x, a), apart(x, b), itself=False)
 
 
-def _distances(x: _Group, y: _Group) -> np.ndarray:
+def _distances(x: _PhoneGroup, y: _PhoneGroup) -> np.ndarray:
     from codec_bench.kernels.dtw import cpu
 
     measure = cpu.mean_costs_of_vectors if x.frames.dtype.kind == "f" else cpu.mean_costs_of_codes

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.leaderboards.board import Board, Column, Row
+from codec_bench.apps.leaderboards.board import Board, BoardRow, Column
 from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecTable
 from codec_bench.apps.leaderboards.ranking import OTHER_RULES
 from codec_bench.report.page.column_heads import head_of
@@ -57,7 +57,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
+def _row(row: BoardRow, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     cells = [str(row.cells[c.name]) if c.name in row.cells else row.judged.get(c.name) for c in board.columns]
     return {
         "name": row.name,
@@ -76,12 +76,12 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     }
 
 
-def _mean(row: Row, board: Board, group: str) -> str | None:
+def _mean(row: BoardRow, board: Board, group: str) -> str | None:
     mean = _text(row.shown_mean(group))
     return f"{mean} (part)" if mean is not None and board.is_part(row, group) else mean
 
 
-def _link(row: Row, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
+def _link(row: BoardRow, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
     """Return run, system and metric of an own cell."""
     source = row.sources.get(column.name)
     key = None if source is None else keys.get(Path(source.folder).resolve())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codec_bench.apps.gating import words
-from codec_bench.apps.gating.verdicts import GateResult, MetricVerdict, MovedItem
+from codec_bench.apps.gating.verdicts import GateResult, GateVerdict, MovedItem
 from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import write_text
@@ -35,7 +35,7 @@ class ShownItem:
 class ShownMetric:
     """The items of a metric that lost most."""
 
-    metric: MetricVerdict
+    metric: GateVerdict
     items: Sequence[ShownItem]
 
 
