@@ -1,5 +1,4 @@
-"""Times encoding and decoding of utterances of LibriSpeech lengths, in exact batches against one by one, and
-transformers.
+"""Time encoding and decoding in exact batches, one by one, and by transformers.
 
     python bench/bench_codecs.py                                              16 utterances; DAC and Mimi in a reduced size
     python bench/bench_codecs.py --full --utterances 2000 --device cuda:0     as published in size, on a GPU

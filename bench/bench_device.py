@@ -1,4 +1,4 @@
-"""Times 100,000 utterances by six metrics on one H200, on the virtual clock of the scheduler's tests.
+"""Time 100,000 utterances by six metrics on one H200, on a virtual clock.
 
     python bench/bench_device.py [--utterances 6000]
 

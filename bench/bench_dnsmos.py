@@ -1,4 +1,4 @@
-"""Times the DNSMOS feature against the package speechmos, and checks that the four scores are the same.
+"""Time the DNSMOS feature against speechmos, with equal scores.
 
     python bench/bench_dnsmos.py [--recordings DIR] [--seconds 10 60] [--threads all 1] [--repeats 5]
 
@@ -41,7 +41,7 @@ def speechmos(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str
 
 
 def ours(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str, float]]]:
-    """The feature, with its own choice of threads or with a number of them; compiled and loaded."""
+    """The feature with its own choice of threads, or with so many; compiled."""
     with mock.patch.dict(os.environ):
         os.environ.pop("OMP_NUM_THREADS", None)
         if threads is not None:

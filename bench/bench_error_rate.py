@@ -1,4 +1,4 @@
-"""Times error rates end to end, from lists of texts to counts, against jiwer, and checks that the counts are the same.
+"""Time error rates from texts to counts against jiwer, with equal counts.
 
     python bench/bench_error_rate.py
 
@@ -31,7 +31,7 @@ CASES = (
 
 
 def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str], list[str]]:
-    """References and estimates: words with spaces between them, or Chinese characters without."""
+    """References and estimates: spaced words, or Chinese characters."""
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(20_000)]

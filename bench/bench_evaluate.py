@@ -1,4 +1,6 @@
-"""The whole evaluation against a plain script that calls pesq, pystoi, speechmos and jiwer one utterance at a time.
+"""An evaluation against a plain script that scores one utterance at a time.
+
+The script calls pesq, pystoi, speechmos and jiwer.
 
 Both are whole processes over the same files: references and reconstructions by Opus at 12 kbps on disk, transcripts
 recognised beforehand (the script reads them from a file, ours from its feature cache), PESQ, STOI, DNSMOS and the word
@@ -108,7 +110,7 @@ def plain(folder: Path) -> None:
 
 
 def compare(scores: dict[tuple[str, str], float | None], wer: float | None, plain: dict[str, Any]) -> str:
-    """How far our scores lie from the plain script's; stops where that is too far, or the error rates differ."""
+    """Distance of our scores from the script's; stops where it is too far."""
     pairs: list[tuple[float, float]] = []
     for theirs in plain["rows"]:
         values = {metric: theirs[metric] for metric in ("pesq_wb", "stoi")}

@@ -1,4 +1,6 @@
-"""False alarms and found regressions of the quality gate, on runs whose truth is known; worst of five stands beside it.
+"""False alarms and regressions found by the quality gate, on known runs.
+
+The rule `worst of five` is the comparison.
 
     python bench/bench_gate.py [--repetitions 2000] [--only WORD]
 
@@ -45,7 +47,7 @@ WORST = {"alarm_zero": "worst_alarm", "found_zero": "worst_found"}
 
 
 class Design(NamedTuple):
-    """How a study is drawn: items, repeats of the baseline, spread of repeats in an item and of whole runs."""
+    """Parameters of a study: items, repeats, spread within items and of runs."""
 
     items: int
     repeats: int

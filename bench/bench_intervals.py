@@ -1,4 +1,4 @@
-"""Coverage, width, size and power of the package's intervals and tests on ordinary designs whose truth is known.
+"""Coverage, width, size and power of intervals and tests on known designs.
 
     python bench/bench_intervals.py [--repetitions 2000] [--only WORD]
 
@@ -31,7 +31,7 @@ CASE = "design: "
 
 
 class Drawn(NamedTuple):
-    """One study: values with denominators, and labels of clusters; None where a design has none."""
+    """One study: values, denominators, and clusters, or None without them."""
 
     values: np.ndarray
     denominators: np.ndarray | None = None
@@ -39,7 +39,7 @@ class Drawn(NamedTuple):
 
 
 class Design(NamedTuple):
-    """How a study is drawn: `draw` with an effect, the true value without one, and the effect that power is asked of."""
+    """A study: `draw`, the true value without effect, and the effect for power."""
 
     draw: Callable[[np.random.Generator, float], Drawn]
     truth: float

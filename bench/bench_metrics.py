@@ -33,7 +33,7 @@ NO_WORDS = ("hallucinated",)
 
 
 def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
-    """Stops if a metric has no value for most of the clips: the time would be that of refusing them."""
+    """Stop if a metric has no value for most clips: the time would be of refusals."""
     values = [score.value for of_clip in scores for score in of_clip.values()]
     valued = sum(value is not None and bool(np.isfinite(value)) for value in values)
     if not 2 * valued > len(scores):
@@ -41,7 +41,7 @@ def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
 
 
 def loaded(name: str) -> tuple[str, Scorer]:
-    """A metric, with the recogniser if it needs one to be named, and the name of this form.
+    """A metric, with a recogniser if it needs one, and the name of this form.
 
     Raises:
         UserError: its weights or its package are not on this machine.

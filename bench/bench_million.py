@@ -123,9 +123,7 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
 
 
 def check(out: Path, samples: int) -> int:
-    """Stops where an item is missing, a score failed, or two links to one clip have different scores; gives the rows of
-    scores.
-    """
+    """Stop at a missing item, a failed score, or unequal scores of one clip."""
     clips = min(CLIPS, samples)
     with closing(sqlite3.connect(out / "run.sqlite")) as db:
         items, failed = db.execute("SELECT COUNT(*), SUM(status != 'ok') FROM items").fetchone()
@@ -143,9 +141,7 @@ def check(out: Path, samples: int) -> int:
 
 
 def grown(memory: Sequence[tuple[int, float]]) -> float | None:
-    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so
-    many. Tables and page are in the peak alone.
-    """
+    """The share by which one process's memory grew after 50,000 items, or None."""
     settled = [mib for done, mib in memory if memory[0][0] + SETTLED <= done < memory[-1][0]]
     tenth = max(1, len(settled) // 10)
     return float(np.median(settled[-tenth:]) / np.median(settled[:tenth]) - 1) if settled else None

@@ -1,4 +1,4 @@
-"""The model-based scorers over a corpus, by the engine and by the per-utterance flow of other toolkits.
+"""Model-based scorers over a corpus: the engine against one by one.
 
     python bench/bench_model_scorers.py [--full] [--utterances N] [--mean-s 7.42] [--loop N] [--device cuda:0]
         [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi] [--backend ct2|torch]
@@ -61,7 +61,7 @@ Step = Callable[[Item], list[float]]
 
 
 def corpus(folder: Path, count: int, mean_s: float) -> list[Item]:
-    """Writes references, estimates (with noise) and the manifest; gives its rows with the estimates."""
+    """Write references, noisy estimates and the manifest; return its rows."""
     texts = [sample.text or "" for sample in open_source("embedded")]
     rng, items = np.random.default_rng(1), []
     for role in ("reference", "generated"):
@@ -84,9 +84,7 @@ def point(precision: str, backend: str = "ct2") -> str:
 
 
 def checkpoints(folder: Path, options: Options, scorers: list[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Writes the stand-in checkpoints; gives the file of a scorer for the loop, and the options of each network for the
-    engine.
-    """
+    """Write stand-in checkpoints; return the loop's file and the networks' options."""
     files, held = {}, {}
     if "wer" in scorers:
         in_torch, dtype = options.backend == "torch", "float16" if options.full else "float32"
@@ -195,7 +193,7 @@ STEPS = {"wer": _wer, "sim": _sim, "utmos": _utmos, "dnsmos": _dnsmos, "pesq": _
 
 @contextmanager
 def watched(device: str) -> Iterator[list[float]]:
-    """Collects the device's utilisation in percent, twice a second, while it runs; nothing on a CPU."""
+    """Collect the GPU's utilisation in percent, twice a second."""
     readings: list[float] = []
     stop = threading.Event()
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
@@ -213,7 +211,7 @@ def watched(device: str) -> Iterator[list[float]]:
 
 
 def compare(pairs: dict[str, list[tuple[float, float | None]]], exact: bool) -> dict[str, float]:
-    """How far the engine's scores are from the loop's by scorer; stops where that is too far, or a score is no number."""
+    """Distance of the engine's scores from the loop's; stops where it is too far."""
     return {name: worst(both, TOLERANCE[name] if exact else math.inf, name) for name, both in pairs.items()}
 
 

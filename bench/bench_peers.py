@@ -1,4 +1,4 @@
-"""Times metrics and a recogniser next to the packages that people use, on the same clips, and compares the numbers.
+"""Time metrics and a recogniser against other packages, on the same clips.
 
     python bench/bench_peers.py [--recordings DIR] [--count 24]
 

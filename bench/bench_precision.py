@@ -1,4 +1,4 @@
-"""Measures how far scores of WavLM-large and UTMOS in half precision are from those in float32.
+"""Differences of WavLM-large and UTMOS in half precision from float32.
 
     python bench/bench_precision.py [--clips N] [--seconds S] [--recordings DIR]
 
@@ -73,7 +73,7 @@ def noisy(signals: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def similarities(embeddings: Embeddings) -> np.ndarray:
-    """Those of each signal with itself under noise, and with the signal before it; the noisy ones come second."""
+    """Each signal's similarity with the one before, then with itself under noise."""
     half = len(embeddings) // 2
     clean, under_noise = embeddings[:half], embeddings[half:]
     pairs = [*zip(clean, under_noise, strict=True), *zip(clean[1:], clean[:-1], strict=True)]
@@ -83,7 +83,7 @@ def similarities(embeddings: Embeddings) -> np.ndarray:
 def drifts(
     exact: np.ndarray | Embeddings, actual: np.ndarray | Embeddings, limits: dict[str, float], subject: str
 ) -> dict[str, np.ndarray]:
-    """How far values are from the exact ones: embeddings by their angle and their similarities, scores by themselves.
+    """Distance of values from exact ones: embeddings by angle and similarity.
 
     Raises:
         SystemExit: further than the limits, no numbers, or the exact values hardly differ among each other.
@@ -104,7 +104,7 @@ def drifts(
 def measured(
     net: torch.nn.Module, run: Callable[[torch.nn.Module, list[np.ndarray]], Any], signals: list[np.ndarray]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """The drifts of a network with float32 weights by what is compared, and by their names."""
+    """The drifts of a network against float32 weights, by what is compared."""
     exact = joined([run(net, [x]) for x in signals])
     out = {}
     for point in POINTS:
@@ -136,7 +136,7 @@ def rows_of(case: str, drift: dict[str, dict[str, np.ndarray]], note: str) -> Ro
 
 
 def seed_weights(net: torch.nn.Module) -> None:
-    """Gives a network weights that let what is in a signal reach its score, which small initial ones do not."""
+    """Draw weights large enough that a signal's content reaches its score."""
     for name, values in net.named_parameters():
         if values.dim() >= 2 and not name.endswith("weight_g"):
             torch.nn.init.normal_(values, std=values[0].numel() ** -0.5)

@@ -1,4 +1,4 @@
-"""A record as SQLite against the same rows as Parquet: size, time and memory of a run's readers.
+"""A record as SQLite against Parquet: size, time and memory of readers.
 
     python bench/bench_records.py [--samples 500000] [--metrics 3]
 
@@ -58,7 +58,7 @@ def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
 
 
 def from_record(folder: Path) -> tuple[float, np.ndarray]:
-    """Seconds to read one metric of one system from a record, and its values in the order of the samples' numbers."""
+    """Seconds to read one metric of one system, and its values by sample."""
     start = time.perf_counter()
     run = Run(folder)
     numbers, tops, bottoms, _, _ = run.columns(SYSTEMS[0], METRICS[0])

@@ -1,4 +1,4 @@
-"""Times the search of residual quantisers against transformers' own, and checks that the codes are the same.
+"""Time the search of residual quantisers against transformers, with equal codes.
 
     python bench/bench_rvq.py                 reduced: 20 s of audio
     python bench/bench_rvq.py --seconds 600 --items 16

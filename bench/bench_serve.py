@@ -1,4 +1,4 @@
-"""The warm scorer: throughput, latency, CPU, memory, and what it answers while its workers are killed.
+"""The warm scorer: throughput, latency, CPU, memory, and killed workers.
 
     python bench/bench_serve.py [--only WORD] [--items 64] [--passes 2] [--flow 20000] [--kills 50]
 
@@ -98,7 +98,7 @@ def score_alone(metric: Any, item: Item) -> tuple[Scores, float]:
 
 
 def run_score(items: list[Item]) -> tuple[Scores, float]:
-    """The scores of `codec-bench score`, and its items a second once the networks are loaded."""
+    """The scores of `codec-bench score`, and items a second after loading."""
     with tempfile.TemporaryDirectory() as folder_text:
         folder = Path(folder_text)
         (folder / "generated").mkdir()
@@ -152,7 +152,7 @@ def measure_one(options: Options) -> Cases:
 
 
 def measure_cpu(options: Options) -> Cases:
-    """CPU of the main process for an item of five seconds, and how much of it a `Scorer` alone does not need."""
+    """CPU of the main process per item of 5 s, and the server's share of it."""
     items, measured = tones(0, 600, 5.0), []
     with service("si_sdr") as (url, pid), Scorer.connect(url) as remote, Scorer("si_sdr", device="cpu") as scorer:
         for one, process in ((remote, pid), (scorer, os.getpid())):

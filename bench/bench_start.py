@@ -1,4 +1,6 @@
-"""CPU seconds of whole commands on short clips next to a plain loop, and of the demo with and without compiled kernels.
+"""CPU seconds of commands on short clips, against a plain loop.
+
+The demo runs with and without compiled kernels.
 
     python bench/bench_start.py [--repeats 3]
 

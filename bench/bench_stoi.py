@@ -1,4 +1,4 @@
-"""Times STOI and ESTOI, resampling included, against pystoi on one thread, and checks that the numbers are the same.
+"""Time STOI and ESTOI with resampling against pystoi, on one thread.
 
     python bench/bench_stoi.py [--recordings DIR]
 
@@ -22,7 +22,7 @@ TOLERANCE = {"stoi": 1e-6, "estoi": 1e-4}
 
 
 def transforms(counts: list[int]) -> None:
-    """As many 512-point transforms of 256 samples as the clips have frames, in blocks, both signals at once."""
+    """As many 512-point transforms as the clips have frames, in blocks."""
     block = np.ones((2, 128, 256))
     for count in counts:
         for _ in range(count // 128):
@@ -31,7 +31,7 @@ def transforms(counts: list[int]) -> None:
 
 
 def compare(actual: list[float | None], expected: list[float], tolerance: float, label: str) -> float:
-    """How far the numbers are from pystoi's, which gives 1e-5 where there is none; stops where that is too far."""
+    """Distance of the numbers from pystoi's; stops where it is too far."""
     both = list(zip(expected, actual, strict=True))
     if any((ours is None) != (theirs == 1e-5) for theirs, ours in both):
         raise SystemExit(f"{label}: not the items that pystoi has no number for")

@@ -1,4 +1,4 @@
-"""ViSQOL against the package visqol-python with numba, pair by pair, on one thread.
+"""ViSQOL against visqol-python with numba, pair by pair, on one thread.
 
     python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
 
@@ -71,7 +71,7 @@ def ours(mode: str | None) -> Callable[[Pairs], np.ndarray]:
 
 
 def compare(expected: np.ndarray, actual: np.ndarray) -> float:
-    """How far the scores are from the package's; stops where that is too far, or all pairs score alike."""
+    """Distance of the scores from the package's; stops where it is too far."""
     if not np.ptp(expected) >= SPREAD:
         raise SystemExit(f"the scores hardly differ, so their agreement shows nothing: {expected}")
     return worst([(expected, actual)], AGREEMENT, "ViSQOL")

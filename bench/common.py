@@ -1,4 +1,4 @@
-"""What every bench shares: its options and rows, material, timing two things side by side, and comparing their numbers.
+"""Code for all benches: options, rows, material, timing and comparisons.
 
 A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the
 load of the machine before the bench began, how many passes were made, the revision, and whether the tree was as
@@ -57,7 +57,7 @@ sys.path.append(str(ROOT / "tests" / "golden"))
 
 
 def interleaved(variants: Calls, repeats: int = 5, warmup: int = 1) -> dict[str, np.ndarray]:
-    """Times each callable `repeats` times in turn (A B A B ...), so that a drifting machine touches all alike.
+    """Time each callable `repeats` times in turn (A B A B ...), against drift.
 
     Returns:
         Seconds per run, `(repeats,)`, by name.
@@ -138,7 +138,7 @@ def same_codes(codes: Codes, expected: Codes) -> str:
 
 
 def frames_apart(codes: Codes, expected: Codes) -> tuple[int, int]:
-    """How many frames have another code than expected, and how many there are; for each item its streams.
+    """The number of frames with other codes than expected, and of all frames.
 
     Raises:
         SystemExit: there are other shapes than expected.
@@ -213,7 +213,7 @@ def rows_of(stem: str) -> list[Row]:
 
 
 def append_rows(stem: str, rows: Rows, packages: tuple[str, ...] = ()) -> Path:
-    """Appends rows to data/<stem>.csv, filling in the run, the machine, the versions of `packages` and the revision."""
+    """Append rows to data/<stem>.csv, with run, machine, versions and revision."""
     versions = [f"{name} {environment.package_version(name) or 'missing'}" for name in packages]
     shared = {"repeats": 1, **START, **machine(), "versions": "; ".join(versions), "bench": stem}
     new = [{key: str({**shared, **row}.get(key, "")) for key in FIELDS} for row in rows]
@@ -239,7 +239,9 @@ def row(
 
 
 def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
-    """What the material is, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
+    """Description of the material, and its clips at one rate.
+
+    It is a folder with a manifest.jsonl, or the embedded speech.
 
     Args:
         count: how many clips at the most, evenly chosen; None for all.
@@ -264,8 +266,7 @@ SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 
 
 def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
-    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its
-    extremes.
+    """Lengths in seconds with test-clean's median and mean, in its limits.
 
     Another mean makes all of them shorter or longer.
     """
@@ -286,7 +287,7 @@ def utterances(count: int, rate_hz: int = 16_000, mean_s: float = MEAN_S) -> lis
 
 
 def batches(lengths_s: Sequence[float], budget_s: float) -> list[list[int]]:
-    """Places of items, shortest first, as many together as stay within so many padded seconds."""
+    """Positions of items, shortest first, in batches of so many padded seconds."""
     out: list[list[int]] = []
     for index in sorted(range(len(lengths_s)), key=lambda k: lengths_s[k]):
         if out and (len(out[-1]) + 1) * lengths_s[index] <= budget_s:
@@ -329,7 +330,10 @@ def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:
 
 @contextmanager
 def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
-    """What a server in a process of its own puts into the queue that it is given first; the server ends with the block."""
+    """Start a server process and return what it puts into its queue.
+
+    The server ends with the block.
+    """
     context = multiprocessing.get_context("spawn")
     channel = context.Queue()
     server = context.Process(target=serve, args=(channel, *arguments), daemon=True)
@@ -339,7 +343,7 @@ def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
 
 
 def product_rate(device: str, precision: Any = "float32") -> float:
-    """Floating-point operations a second of a matrix product at a precision on this device."""
+    """Operations a second of a matrix product on this device, by precision."""
     import torch
 
     from codec_bench.networks.half_precision import HALF
@@ -369,8 +373,7 @@ def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
 def add_tf32(
     calls: Calls, agreement: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes
 ) -> None:
-    """Adds a reference as it comes on a GPU, where convolutions are in TF32, and in how many frames it then has other
-    codes.
+    """Add a reference with TF32 convolutions, and its share of other codes.
 
     Args:
         calls: what is timed. agreement: what is said of each. name: of the reference in float32. codes: those in what it
@@ -395,9 +398,9 @@ def add_tf32(
 
 
 def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
-    """The options of a bench, each with its default, which says its kind: `clips=12` is `--clips`, `full=False` a
-    switch.
+    """Parse a bench's options by their defaults.
 
+    `clips=12` is `--clips`, and `full=False` a switch.
     A tuple takes several, and None a text. `recordings` is the folder in CODEC_BENCH_TEST_RECORDINGS unless it is
     given, and a number of `threads` is set for torch.
     """
@@ -424,8 +427,7 @@ def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
 
 
 def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Cases]], Callable[[], None]]:
-    """Makes the `main` of a bench of what measures, which is the last of its file: it appends the rows of each case
-    once they are known.
+    """Make the `main` of a bench, which appends the rows of each case.
 
     Args:
         packages: whose versions stand in the rows. defaults: the options, as `parse_options` takes them.
@@ -446,7 +448,7 @@ def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Case
 
 
 def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
-    """The rows of each case. One that is wrong holds up no other: the bench fails in the end."""
+    """The rows of each case. After a wrong one the bench goes on, and fails last."""
     wrong = []
     for case in cases:
         try:
@@ -458,7 +460,7 @@ def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
 
 
 def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str = "cpu", **about: Any) -> Rows:
-    """Times callables on a device in turns and prints them; the rows, each with its ratio to the first one.
+    """Time callables on a device in turns; rows with ratios to the first.
 
     `about` is as of `ranked`.
     """
@@ -467,7 +469,7 @@ def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str 
 
 
 def figures(values: dict[str, float], **about: object) -> Rows:
-    """A row for each figure by its unit, which are printed too; `about` are the other columns."""
+    """Print a row for each figure by its unit; `about` are the other columns."""
     text = ", ".join(f"{value:.5g} {unit}" for unit, value in values.items())
     print(f"{about['case']}: {about['variant']}: {text}", flush=True)
     return [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
@@ -476,7 +478,7 @@ def figures(values: dict[str, float], **about: object) -> Rows:
 def ranked(
     case: str, seconds: dict[str, np.ndarray], *, note: str = "", agreement: dict[str, str] | None = None, **about: Any
 ) -> Rows:
-    """Prints times and makes rows of them, each with its ratio to the first one; `agreement` is of each variant."""
+    """Print times as rows with ratios to the first; `agreement` by variant."""
     base = float(np.median(next(iter(seconds.values()))))
     rows = []
     for variant, times in seconds.items():

@@ -1,4 +1,4 @@
-"""Everything that a machine with a GPU can tell in two times nine minutes, most informative first: `make gpu`.
+"""Measure what a GPU can show in two times nine minutes: `make gpu`.
 
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
     python bench/gpu.py --part 1            the first part or the second, where one command may take ten minutes
@@ -125,7 +125,7 @@ STEPS = (*FIRST, *SECOND)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a step: its state, the seconds that it took, and the last line that it said."""
+    """The result of a step: its state, its seconds, and its last line."""
 
     step: str
     state: str
@@ -152,7 +152,7 @@ def run(
     left_s: float = math.inf,
     reserved_s: float = math.inf,
 ) -> Outcome:
-    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size.
+    """Run a step unless it shows nothing here; with `pretend` at reduced size.
 
     Args:
         environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later
@@ -187,7 +187,7 @@ def run(
 
 
 def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
-    """The environment with a link to another cuBLAS under the name that CTranslate2 opens, where cuBLAS 12 is missing."""
+    """The environment, with another cuBLAS linked for CTranslate2 if 12 is missing."""
     folders = [Path(each) for root in sys.path for each in Path(root).glob("nvidia/*/lib")]
     if any((each / CUBLAS).exists() for each in folders):
         return environment

@@ -1,4 +1,6 @@
-"""Tries a script of this folder as on a GPU, on one that is not there (`tests/gpu/pretended.py`). No rows are written.
+"""Run a script of this folder on a pretended GPU, without writing rows.
+
+The GPU is `tests/gpu/pretended.py`.
 
     python bench/gpu_pretended.py [--cpu] SCRIPT [WORD ...]
 

@@ -1,4 +1,4 @@
-"""Every stage of a run on a device by itself: its time in a batch and one by one, and its floor.
+"""Each stage of a run on a device: in a batch, one by one, and its floor.
 
     python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced]
 
@@ -67,13 +67,12 @@ class Stage:
 
 
 def first_s(feature: Any, device: str) -> float:
-    """Padded seconds of the first batch of a class of features in a run on this device."""
+    """Padded seconds of the first batch of a feature class on this device."""
     return first_batch_s(feature, memory_bytes(device) if device != "cpu" else 0)
 
 
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
-    """Clips of noise as a batch of a run has them, as many as `batch_s` seconds hold when they are padded to the
-    longest.
+    """Clips of noise as in a run's batch of `batch_s` padded seconds.
 
     A run sorts by length, so these are neighbours around the median of LibriSpeech's; where not even two of these fit,
     they are shorter.
@@ -249,7 +248,7 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
 
 
 def rates(device: str, precision: str) -> tuple[float, float]:
-    """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
+    """Operations per second of a product, and bytes per second of a copy."""
     torch.set_num_threads(cores())  # the engine has all of them
     source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
     target = torch.empty_like(source)
@@ -288,7 +287,7 @@ def measure(name: str, stage: Stage, options: Options) -> Rows:
 
 
 def tried(name: str, options: Options) -> Rows:
-    """The rows of one stage; none where a package is missing, or where it is only tried."""
+    """The rows of one stage; none if a package is missing or in a trial."""
     try:
         rows = measure(name, STAGES[name](options.device, options.reduced), options)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Measures what the documentation claims: runs the benches of claims.yaml on a quiet machine, then writes the texts.
+"""Run the benches of claims.yaml on a quiet machine, then write the texts.
 
     python bench/measure.py            the commands of claims without rows of a quiet machine
     python bench/measure.py --all      every command

@@ -1,5 +1,4 @@
-"""The similarity and UTMOS with seeded noise for weights: at a reduced size, for machines without a GPU, and as
-published.
+"""Similarity and UTMOS with seeded noise for weights, reduced or full.
 
 The reduced architectures are the published ones with fewer and narrower layers. They are named as code of one's own
 (`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
@@ -51,7 +50,7 @@ class ReducedSpeaker(WavlmSv):
 
 
 class FullSpeaker(ReducedSpeaker):
-    """The speaker embedding of WavLM-large, drawn where it computes: a CPU takes seconds for so many numbers."""
+    """WavLM-large's speaker embedding with weights drawn on its device."""
 
     full = True
 

@@ -1,4 +1,4 @@
-"""Writes every measured number of the documentation from the rows in data/, and says where a text and the rows differ.
+"""Write every measured number of the docs from data/; report differences.
 
     python bench/table.py           writes the tables and numbers in README.md and docs/, and data/README.md
     python bench/table.py --check   writes nothing; exits with 1 where a text is not what the rows say
@@ -45,7 +45,7 @@ UNBOUND = re.compile(
 
 
 def quiet(row: Row) -> bool:
-    """Whether a row counts as measured on a quiet machine: little load before the bench began, and a clean tree."""
+    """Whether a row is of a quiet machine and of a clean tree."""
     return row["tree"] == "clean" and float(row["load"]) <= QUIET_SHARE * int(row["cores"])
 
 
@@ -119,7 +119,7 @@ class Standing:
         return self.claim.says.format(self._numbers()[0])
 
     def number(self) -> float:
-        """What was measured, in the unit of its row; of a note, what the claim reads there."""
+        """The measured value in its row's unit, or the claim's part of a note."""
         return float(self._numbers()[0] if self.claim.value == "note" else self.row["p50"])
 
     def spread(self) -> str:
@@ -178,12 +178,15 @@ def short(number: float, digits: int | None = None) -> str:
 
 
 def complete(row: Row) -> bool:
-    """Whether a row has a median and its spread. Rows without a spread were entered by hand, or have one number."""
+    """Whether a row has a median and its spread.
+
+    Rows without a spread were entered by hand, or have one number.
+    """
     return bool(row["p50"] and row["p20"] and row["p80"])
 
 
 def measurements(claim: Claim) -> Iterator[Standing]:
-    """The complete rows for a claim, oldest first. A row of a changed tree stands for nothing."""
+    """A claim's complete rows, oldest first, of clean trees only."""
     rows = rows_of(claim.stem)
     notes = [note.replace(COSTS_OF_STAGES, costs_id()) for note in claim.note]
     for index, row in enumerate(rows):
@@ -206,7 +209,9 @@ def measurements(claim: Claim) -> Iterator[Standing]:
 
 
 def standing(claim: Claim, gpu: str = GPU) -> Standing | None:
-    """The newest rows of a quiet machine, else the newest; in a comparison, of its first line's commit and size.
+    """The newest rows of a quiet machine, else the newest.
+
+    A comparison takes its first line's commit and size.
 
     Args:
         gpu: whose rows count, if the claim is of a GPU.
@@ -252,7 +257,7 @@ def table(names: list[str]) -> str:
 
 
 def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table without its empty columns. The last one has letters for machine and day, if there are several."""
+    """A table without empty columns, with letters for machine and day."""
     rows = list(rows)
     letters = {
         machine: string.ascii_lowercase[i]
@@ -268,7 +273,7 @@ def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def records_table() -> str:
-    """What records of ten and a hundred million scores take, from the claims of the section `records`."""
+    """Size and time of records of 10 and 100 million scores, by the claims."""
     lines = ["| | 10^7 scores | 10^8 scores |", "|---|--:|--:|"]
     for name in CLAIMS["records"]:
         if name.startswith("ten-"):
@@ -279,7 +284,7 @@ def records_table() -> str:
 
 
 def drift_table() -> str:
-    """How far scores in half precision are from float32, and batches from single items, from the newest row of each."""
+    """Differences in half precision from float32, and of batches from single items."""
     rows = [row for row in rows_of("precision") if row["unit"] != "share" and row["tree"] == "clean"]
     newest = {(row["case"], row["unit"], row["variant"]): row for row in rows}.values()
     lines = [
@@ -296,7 +301,7 @@ CORE_HOUR, GPU_HOUR = 0.04, 3.0
 
 
 def cost_table() -> str:
-    """What a million utterances and more cost, each figure in proportion to a measured one."""
+    """The cost of a million utterances, in proportion to measured figures."""
     each = {
         "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds", 2 / 132 / 3600),
         "the same: dollars": ("whole-codecs-seconds", 2 / 132 / 3600 * CORE_HOUR),
@@ -352,7 +357,7 @@ def gate_table() -> str:
 
 
 def service_table() -> str:
-    """The figures of `bench_serve.py`, from the newest quiet commit, or else the newest."""
+    """The figures of `bench_serve.py`, of the newest quiet or newest commit."""
     rows = [row for row in rows_of("serve") if row["tree"] == "clean"]
     if not rows:
         return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
@@ -379,7 +384,7 @@ def block(name: str) -> str:
 
 
 def sentence(names: str) -> str:
-    """The number of a claim for a sentence, or from the least to the greatest of several."""
+    """A claim's number for a sentence, or the range of several."""
     measurements = [standing(claims()[name.strip()]) for name in names.split(",")]
     if None in measurements:
         return f"({NOT_QUIET})"
@@ -428,9 +433,7 @@ def data_page() -> str:
 
 
 def costs() -> str:
-    """codec_bench/metrics/costs.csv: what each metric costs, from its newest row of a quiet machine, or else its newest
-    row.
-    """
+    """codec_bench/metrics/costs.csv: each metric's cost, from its newest quiet row."""
     of: dict[str, dict[str, str]] = {}
     for row in (row for row in rows_of("metrics") if row["tree"] == "clean"):
         if quiet(row) or row["variant"] not in of or not quiet(of[row["variant"]]):
@@ -457,7 +460,7 @@ def costs_id() -> str:
 
 
 def device_costs() -> str:
-    """tests/golden/device_costs.csv: the newest row of each stage on a GPU, of a clean tree where one exists."""
+    """tests/golden/device_costs.csv: the newest row of each stage on a GPU."""
     lines = ["precision,stage,batch_s,audio_s,tree,run"]
     for (precision, stage), cases in DEVICE_STAGES.items():
         rows = [
@@ -479,7 +482,7 @@ def device_costs() -> str:
 
 
 def pages() -> list[Path]:
-    """The texts that may hold measured numbers: the README and the pages that people write."""
+    """Texts with measured numbers: the README and hand-written pages."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -493,7 +496,7 @@ def unbound(text: str) -> list[str]:
 
 
 def damaged() -> Iterator[str]:
-    """What was changed in the rows by another hand than a bench's: since the last commit, and within a run."""
+    """Rows that were changed by hand: since the last commit, or within a run."""
     for line in (git("diff", "--numstat", "HEAD", "--", str(common.DATA / "*.csv")) or "").splitlines():
         _, removed, file = line.split("\t")
         if removed != "0":

@@ -1,5 +1,4 @@
-"""A Whisper of any published size with random weights, written straight in CTranslate2's format: seconds where a
-conversion takes minutes.
+"""A Whisper of any published size with random weights, for CTranslate2.
 
 The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens,
 by what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a column of its own, and a position says
@@ -37,7 +36,7 @@ _LOUD = {
 
 @dataclass(frozen=True)
 class Size:
-    """An architecture: width, layers of encoder and decoder, heads, mel bands, kind, and whose name it goes by."""
+    """An architecture: width, layers, heads, mel bands, kind, and its name."""
 
     d_model: int
     layers: int
@@ -49,7 +48,7 @@ class Size:
 
     @property
     def encoder_macs(self) -> float:
-        """Multiply-accumulates of the encoder for a window, with the keys and values that the decoder looks at."""
+        """Multiply-accumulates of the encoder for a window, with the decoder's keys."""
         d = self.d_model
         layers = (
             self.layers * POSITIONS * (12 * d * d + 2 * POSITIONS * d) + self.decoder_layers * POSITIONS * 2 * d * d
@@ -63,7 +62,7 @@ class Size:
 
     @property
     def step_macs(self) -> float:
-        """Multiply-accumulates of the decoder for a token, but for those of its vocabulary."""
+        """Multiply-accumulates of the decoder for a token, without the vocabulary."""
         return self.step_weights + self.decoder_layers * 2 * POSITIONS * self.d_model
 
 

@@ -1,4 +1,6 @@
-"""Ten steps of GRPO on a toy policy: it learns which of four noise levels the scorer rewards.
+"""Ten steps of GRPO on a toy policy, rewarded by the scorer.
+
+The policy learns which of four noise levels the scorer rewards.
 
     python examples/grpo.py [http://127.0.0.1:8765]
 

@@ -1,4 +1,4 @@
-"""Writes voice/rows.jsonl: the speech that comes with codec-bench, and whether it has the voice of a woman or a man."""
+"""Write voice/rows.jsonl: the embedded speech, and whether a woman speaks."""
 
 import json
 import sys

@@ -6,7 +6,7 @@ from codec_bench import Model, ModelInfo, Response
 
 
 def pitch_hz(samples, rate_hz):
-    """The pitch of the loudest tenth of a second, from its autocorrelation between 70 and 350 Hz."""
+    """The pitch of the loudest 0.1 s: the autocorrelation's peak, 70 to 350 Hz."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, rate_hz // 10)[:: rate_hz // 100]
     frame = frames[np.argmax((frames**2).sum(axis=1))]
     correlation = np.correlate(frame, frame, "full")[len(frame) - 1 :]

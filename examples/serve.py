@@ -1,4 +1,7 @@
-"""A chat endpoint on this machine in the form of OpenAI's: it takes a recording and answers as pitch_model.py does."""
+"""A local chat endpoint in OpenAI's format.
+
+It takes a recording and answers as pitch_model.py does.
+"""
 
 import base64
 import io

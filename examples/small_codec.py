@@ -1,4 +1,6 @@
-"""A codec somebody has just written: the lowest coefficients of an MDCT, companded to 4 bits each, at four bitrates.
+"""A new codec: the lowest coefficients of an MDCT at 4 bits each.
+
+They are companded. There are four bitrates.
 
 Beside it the same transform as a continuous codec, and with codes that are packed into entropy-coded packets.
 """
@@ -23,7 +25,7 @@ def analyse(x, bands):
 
 
 def synthesise(c):
-    """The signal of frames of coefficients: each half of a frame meets the other half of its neighbour."""
+    """The signal of frames of coefficients, by overlap-add of half frames."""
     frames = c @ BASIS[:, : c.shape[1]].T
     return (frames[:-1, HOP:] + frames[1:, :HOP]).ravel()
 
@@ -71,7 +73,7 @@ class Small:
 
 
 class SmallStream(CodecStream):
-    """Keeps what the next frame overlaps with: a hop of input in the encoder, half a frame in the decoder."""
+    """Holds the overlap with the next frame: a hop of input, half a frame of output."""
 
     step_samples = HOP
 
@@ -86,7 +88,7 @@ class SmallStream(CodecStream):
         return Codes((codes,), audio.num_samples, audio.sample_rate_hz)
 
     def decode(self, codes):
-        """The hop before the last: it is late by one hop, so the first frame completes nothing."""
+        """Return the previous hop: the first frame completes nothing."""
         c = self.codec.restore(codes.streams[0])
         frame = (c @ BASIS[:, : c.shape[1]].T)[0]
         out = np.zeros((1, 0)) if self.half is None else (self.half + frame[:HOP])[None]
@@ -98,7 +100,9 @@ Small8, Small16, Small24, Small32 = (type(f"Small{n // 4}", (Small,), {"bands": 
 
 
 class Packed(Small):
-    """The same codes as one packet an item, entropy-coded: frequent values take fewer bits.
+    """The same codes as one entropy-coded packet an item.
+
+    Frequent values take fewer bits.
 
     Its bitrate follows from the packets.
     """

@@ -1,4 +1,4 @@
-"""Reads the texts of a manifest aloud with two synthesisers; each file is named after the id of its text."""
+"""Synthesise the texts of a manifest with two systems, one file per id."""
 
 import json
 import subprocess

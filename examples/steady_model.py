@@ -1,4 +1,4 @@
-"""How likely a sound is, by a model that expects each moment to resemble the one before."""
+"""The likelihood of audio, by a model that expects each frame to repeat."""
 
 import numpy as np
 
@@ -7,7 +7,10 @@ from codec_bench.models.likelihood import LikelihoodModel
 
 
 class SteadyModel(LikelihoodModel):
-    """The spectrum of 100 ms is that of the 100 ms before, with a normal error of 6 dB in each of 20 bands."""
+    """Predicts the spectrum of 100 ms from the 100 ms before.
+
+    The error is normal, with 6 dB in each of 20 bands.
+    """
 
     info = ModelInfo("steady", outputs=("likelihood",))
 

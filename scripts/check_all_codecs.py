@@ -1,5 +1,4 @@
-"""Gives every operating point that codec-bench knows to the checks of `validate`, and prints a table of what they
-found.
+"""Run the checks of `validate` on every codec, and print a table of findings.
 
 Each point has a process of its own, and another one decodes its codes. Neural codecs have networks of noise, since
 published weights are on few machines; `--weights published` takes these, and `--weights random-full` noise in networks
@@ -48,8 +47,9 @@ class Timed:
 
 
 def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[str, Any]], float, float]:
-    """The findings of all steps that one process does, and seconds of coding and of checks; leaves what another is to
-    decode.
+    """Return the findings of a process's steps, and its seconds of coding and checks.
+
+    It writes what the other process decodes.
     """
     from codec_bench import codecs
     from codec_bench.api.check_codec import select_clips
@@ -83,7 +83,7 @@ def decoded(name: str, options: dict[str, Any], parcel: Path) -> list[dict[str, 
 
 
 def main() -> None:
-    """Runs all points, or those that are named; ends with 1 if anything is suspect or has failed."""
+    """Run all points, or those on the command line; 1 if one fails."""
     from codec_bench.codecs import list_codecs
     from codec_bench.codecs.checks import wrong
 

@@ -1,4 +1,4 @@
-"""List identifiers that hold a refused word (`refused_names.yaml`); `make check` runs it."""
+"""List identifiers with a word of `refused_names.yaml`, for `make check`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTS = Path(__file__).with_name("refused_names.yaml")
 
 
 def list_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Each identifier that a file defines, with its line: functions, classes, parameters, variables, attributes."""
+    """Each identifier that a file defines, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name, node.lineno

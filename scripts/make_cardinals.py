@@ -1,4 +1,4 @@
-"""Writes codec_bench/text/cardinals.csv: the words of whole numbers, as maintained libraries write them.
+"""Write codec_bench/text/cardinals.csv: number words, from other libraries.
 
 Run it with num2words and indic-numtowords installed (both are in the extra `dev`): python scripts/make_cardinals.py
 The file holds what the numbers from 0 to 9,999 are made of, and `codec_bench.text.cardinals` puts them together. This

@@ -1,5 +1,6 @@
-"""Makes the embedded speech: our own sentences read by free 16 kHz voices, as FLAC with manifests; and the digits of
-listening tests.
+"""Make the embedded speech and the digits of listening tests, as FLAC.
+
+Free 16 kHz voices read sentences of the project. Speech has manifests.
 
 Run it with Debian's `flite`, `festival`, `festvox-kdlpc16k`, `festlex-cmu` and `festlex-poslex`, and with the Python
 package `py-nanotts`. These programs have no random state, so the same versions give the same samples on every run. The
@@ -96,7 +97,7 @@ def flite_version() -> str:
 
 
 def make(folder: Path, read: Mapping[str, Sequence[str]] = SENTENCES) -> float:
-    """Writes what each voice reads and the manifest into `folder`; returns the seconds of speech."""
+    """Write each voice's clips and the manifest; return the seconds of speech."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, seconds = [], 0.0
     for speaker, sentences in read.items():

@@ -1,5 +1,6 @@
-"""Makes the picture of README.md, the report page of a run, and that of docs/figures.md, its figure of quality against
-bitrate.
+"""Make the pictures of README.md and docs/figures.md from a run's report.
+
+They are the report page, and the figure of quality against bitrate.
 
     python scripts/make_readme_pictures.py [--run build/classical-codecs] [--out docs/assets]
 
@@ -74,7 +75,7 @@ def start(chromium: str, driver: str, profile: str) -> webdriver.Chrome:
 
 
 def open_page(browser: webdriver.Chrome, page: Path, width: int, height: int, scale: float) -> None:
-    """Opens a report in a window of that many CSS pixels, drawn at `scale` times their number."""
+    """Open a report in a window of that many CSS pixels, at a scale."""
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False},
@@ -96,7 +97,7 @@ def page_picture(browser: webdriver.Chrome, page: Path) -> Image.Image:
 
 
 def figure_picture(browser: webdriver.Chrome, page: Path) -> Image.Image:
-    """The large plot of the report, with its title and legend, for the metric of the figure."""
+    """The large plot of the report for the figure's metric, with its legend."""
     open_page(browser, page, FIGURE_WIDTH, 1200, scale=2)
     chosen = [b for b in browser.find_elements(By.CSS_SELECTOR, "[data-plot]") if b.text.startswith(PLOTTED)]
     if len(chosen) != 1:
@@ -107,7 +108,7 @@ def figure_picture(browser: webdriver.Chrome, page: Path) -> Image.Image:
 
 
 def save(picture: Image.Image, path: Path) -> None:
-    """Writes a PNG with a palette of 128 colours; refuses one that would be too large for a README."""
+    """Write a PNG of 128 colours, or refuse one that is too large for a README."""
     # This method keeps the colours of the small markers, which median cut would merge with the greys of the letters.
     palette = picture.convert("RGB").quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     palette.save(path, optimize=True)

@@ -1,4 +1,4 @@
-"""Measures the CPU time of every test, with its setup apart, and writes a table by file.
+"""Measure the CPU time of each test and of its setup, by file.
 
     python scripts/time_tests.py [--out build/test_times] [--processes 1] [arguments of pytest]
 
@@ -29,7 +29,7 @@ COLUMNS = ("file", "tests", "user_s", "system_s", "setup_s", "longest_s", "longe
 
 
 def cpu_times() -> tuple[float, float]:
-    """Seconds in user and system mode, of this process and of all that descend from it."""
+    """User and system seconds of this process and all its descendants."""
     user = system = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)
@@ -106,7 +106,7 @@ class Timed:
 
 
 def summarise(folder: Path) -> list[dict[str, object]]:
-    """Writes `tests.csv` and `files.csv` from the rows of all processes; returns the rows of the files."""
+    """Write `tests.csv` and `files.csv` from all processes; return the files' rows."""
     tests: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     peaks: dict[str, int] = defaultdict(int)
     for path in sorted(folder.glob("*.phases.csv")):

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that come from the registries, so that they cannot go stale.
+"""Write the pages of docs/ that come from the registries.
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
@@ -92,7 +92,7 @@ def left_over(expected: dict[Path, str]) -> list[Path]:
 
 
 def listed(*words: str) -> Any:
-    """What `codec-bench WORDS --json` prints. The command line is what a reader can check a page against."""
+    """What `codec-bench WORDS --json` prints, which a reader can repeat."""
     return json.loads(printed(*words))
 
 
@@ -106,7 +106,7 @@ def printed(*words: str) -> str:
 
 
 def custom_names(kind: str) -> list[dict[str, Any]]:
-    """The rows of `codec-bench list KIND` without those that other installed packages add."""
+    """The rows of `codec-bench list KIND`, without those of other packages."""
     foreign = {name for plugin in listed("list", "plugins") for name in plugin["adds"].split(", ")}
     rows = [row for row in listed("list", kind) if row["name"] not in foreign]
     for row in rows:
@@ -133,7 +133,7 @@ def plain(text: Any) -> str:
 
 
 def marked(page: str, **tables: str) -> str:
-    """A page that a person writes, with its tables made anew; each stands between two marks with its name."""
+    """A hand-written page with new tables, each between two marks."""
     text = (DOCS / page).read_text("utf-8")
     for name, content in tables.items():
         begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
@@ -189,7 +189,7 @@ def codecs_page() -> str:
 
 
 def family_pages() -> dict[Path, str]:
-    """A page for each family of codecs that no page written by a person names in the type of code."""
+    """A page for each codec family that no hand-written page names as code."""
     by_hand = [page for page in (DOCS / "codecs").glob("*.md") if page.name != "names.md"]
     texts = [page.read_text("utf-8") for page in by_hand]
     known = "\n".join(text for text in texts if not text.startswith(WRITTEN)).lower()
@@ -226,7 +226,7 @@ def family_page(name: str, family: Any) -> str:
 
 
 def page_of_metric(name: str) -> str:
-    """The link to the page that describes a metric: the one that has it in its title, or first in a table."""
+    """The link to a metric's page: it is in the title, or first in a table."""
     named = re.compile(rf"(# .*|\| )`{re.escape(name)}[`\[]")
     best = min(((index, page) for page, index, line in headings() if named.match(line)), default=None)
     return f"[{best[1]}](../metrics/{best[1]}.md)" if best else ""
@@ -234,19 +234,19 @@ def page_of_metric(name: str) -> str:
 
 @cache
 def headings() -> list[tuple[str, int, str]]:
-    """The titles and the rows of tables in the pages of metrics: (page, number of the line, line)."""
+    """Titles and table rows of the metrics' pages: (page, line number, line)."""
     pages = [(page.stem, page.read_text("utf-8")) for page in (DOCS / "metrics").glob("*.md")]
     lines = [(page, index, line) for page, text in pages for index, line in enumerate(text.splitlines())]
     return [one for one in lines if one[2].startswith(("# ", "| `"))]
 
 
 def languages(count: Any) -> str:
-    """The languages of a feature; the registry gives their number alone where there are many."""
+    """A feature's languages, or their number where there are many."""
     return "many" if isinstance(count, str) and count.isdigit() else plain(count)
 
 
 def moved() -> str:
-    """The largest shifts of the metrics by kind of change, in units of their spread over codecs."""
+    """The largest shifts of the metrics by kind of change, in their spreads."""
     known = shifts_in_spreads()
     kinds = list(dict.fromkeys(kind for shifts in known.values() for kind in shifts))
     cell = lambda shift: f"**{in_words(shift)}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"  # noqa: E731
@@ -256,8 +256,9 @@ def moved() -> str:
 
 
 def not_moved() -> str:
-    """The metrics that score clips by a model and have no row of `moved`, those of one model together, with the command
-    that measures them.
+    """Metrics that score clips by a model and have no row of `moved`, by model.
+
+    Each has the command that measures it.
     """
     known = shifts_in_spreads()
     groups: dict[str, str] = {}
@@ -356,7 +357,7 @@ def metrics_page() -> str:
 
 
 def sources(marks: dict[str, set[str]]) -> list[tuple[str, ...]]:
-    """Where metrics come from; those with the same paper, implementation, licence and weights share a row."""
+    """The metrics' sources. Metrics with the same source share a row."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for name in (row["name"] for row in custom_names("metrics") if row["kind"] != "group"):
         read: list[str] = []
@@ -371,8 +372,7 @@ def sources(marks: dict[str, set[str]]) -> list[tuple[str, ...]]:
 
 
 def compared(tests: Path) -> dict[str, set[str]]:
-    """With which weights each metric and feature was compared with its reference, as the marks `compares` of the tests
-    say.
+    """The weights with which metrics and features were compared, by the tests' marks.
 
     The tests are read and not run. A name in a mark may be a pattern: `whisper-*` stands for every feature of such a
     name.
@@ -396,7 +396,7 @@ def compared(tests: Path) -> dict[str, set[str]]:
 
 
 def weights_words(name: str, marks: dict[str, set[str]], read: Sequence[str] = ()) -> str:
-    """With which weights a metric or feature was compared: its own marks, and those of the features that it reads."""
+    """The weights with which a metric or feature was compared, with its features'."""
     known = set().union(*(marks.get(one, set()) for one in (name, *read)))
     if not known or (known == {"none"} and read and metrics.licences_of(name)):
         sys.exit(f"no test with the mark `compares` says with which weights {name} was compared (CONTRIBUTING.md)")
@@ -564,7 +564,7 @@ def prices_table(models: Sequence[ModelRow]) -> str:
 
 
 def checked_tables(models: Sequence[ModelRow]) -> str:
-    """What each way to a model was checked against, and where the facts of open models were read."""
+    """What the models' adapters were checked against, and where facts come from."""
     ways = [
         (code(kind), plain(checked))
         for kind, path in KINDS.items()
@@ -714,7 +714,7 @@ def api_page() -> str:
 
 
 def arguments(name: str) -> str:
-    """The arguments of a verb that its schema declares: the site reads sources, which do not repeat them."""
+    """A verb's arguments by its schema, which the site cannot read from sources."""
     if name not in VERBS:
         return ""
     parameters = inspect.signature(getattr(codec_bench, name)).parameters
@@ -730,7 +730,7 @@ def arguments(name: str) -> str:
 
 
 def loads(site: Path) -> list[str]:
-    """What the pages and styles of a built site would load from another host, each with its file."""
+    """Addresses on other hosts that a built site would load, with the files."""
     loaded = []
     tag = re.compile(r"""<(?:script|img|iframe|audio|video|source|embed|link)\b[^>]*?\b(?:src|href)=["']?([^"'\s>]+)""")
     style = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s;]+)""")
@@ -743,7 +743,7 @@ def loads(site: Path) -> list[str]:
 
 
 def main() -> None:
-    """Writes the pages; with `--check` says which are not as they should be, with `--site` checks a built site."""
+    """Write the pages; `--check` compares them, `--site` checks a built site."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
     parser.add_argument("--site", type=Path, help="only check that this built site loads nothing from another host")

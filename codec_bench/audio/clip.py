@@ -71,7 +71,7 @@ class Clip:
 
     @property
     def missing_file(self) -> str | None:
-        """The local file of the source if it does not exist; None for URLs and audio in memory."""
+        """The source's local file if it is missing; None for URLs and bytes."""
         file = file_of(self.source) if isinstance(self.source, str) else None
         return None if file is None or is_url(file) or os.path.exists(file) else file
 

@@ -1,4 +1,7 @@
-"""Worker code of Kanade: `KanadeModel` of the package `kanade-tokenizer`, and the vocoder that its checkpoint names."""
+"""Worker code of Kanade, with the vocoder that its checkpoint names.
+
+It runs `KanadeModel` of the package `kanade-tokenizer`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Worker code of LongCat-Audio-Codec: a checkout of its repository, with the weights in its folder `ckpts`."""
+"""Worker code of LongCat-Audio-Codec, from a checkout of its repository.
+
+The weights are in the checkout's folder `ckpts`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import torch
 
 
 def load(checkpoint: str, decoder: str, codebooks: int) -> dict[str, Any]:
-    """The encoder and one decoder of a checkout, coded with so many acoustic codebooks.
+    """Load the encoder and one decoder of a checkout, for so many codebooks.
 
     Its files name others relative to it.
     """

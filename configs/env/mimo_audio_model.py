@@ -1,4 +1,4 @@
-"""Worker code of MiMo-Audio: the class `MimoAudio` of a clone of its authors' repository, which is on no package index.
+"""Worker code of MiMo-Audio, from a clone of its authors' repository.
 
 The repository has a method for each kind of conversation, and a request takes the one that fits. What none of them
 takes is refused.
@@ -61,8 +61,7 @@ def attention(
     causal: bool = False,
     window_size: tuple[int, int] = (-1, -1),
 ) -> torch.Tensor:
-    """What `flash_attn_varlen_func` computes, by torch alone: attention inside each of several sequences laid end to
-    end.
+    """Compute `flash_attn_varlen_func` by torch: attention inside each sequence.
 
     Args:
         query, key, value: `(frames, heads, width)`.

@@ -1,4 +1,7 @@
-"""Worker code of MiniCPM-o 4.5: the model class beside its checkpoint, which transformers loads, and its method `chat`."""
+"""Worker code of MiniCPM-o 4.5: the class in its checkpoint's folder.
+
+transformers loads the class; requests go to its method `chat`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker code of MOSS-Audio-Tokenizer: the model class beside its checkpoint, which transformers loads."""
+"""Worker code of MOSS-Audio-Tokenizer, with the class in its checkpoint's folder."""
 
 from __future__ import annotations
 

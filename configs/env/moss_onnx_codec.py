@@ -1,4 +1,7 @@
-"""Worker code of MOSS-Audio-Tokenizer in ONNX Runtime: its files `encoder.onnx` and `decoder.onnx`, without torch."""
+"""Worker code of MOSS-Audio-Tokenizer in ONNX Runtime, without torch.
+
+The files are `encoder.onnx` and `decoder.onnx`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker code for the environment `numpy-1`: measures a sound and gives it back, louder or softer.
+"""Worker code for `numpy-1`: measures audio and returns it with a gain.
 
 The two functions are all that a model in an environment of its own needs.
 """

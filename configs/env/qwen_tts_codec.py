@@ -1,4 +1,4 @@
-"""Worker code of the codec Qwen3-TTS-Tokenizer-12Hz: the tokenizer of the package `qwen-tts`."""
+"""Worker code of Qwen3-TTS-Tokenizer-12Hz, by the package `qwen-tts`."""
 
 from __future__ import annotations
 

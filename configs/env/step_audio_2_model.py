@@ -1,5 +1,6 @@
-"""Worker code of Step-Audio 2: the classes `StepAudio2` and `Token2wav` of a clone of its authors' repository, which is
-on no package index.
+"""Worker code of Step-Audio 2, from a clone of its authors' repository.
+
+It runs the classes `StepAudio2` and `Token2wav`; no package index has them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Worker code for the environment `transformers-4`: Whisper's features of a sound, computed by transformers 4."""
+"""Worker code for `transformers-4`: Whisper's features by transformers 4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load(mel_bins: int = 80) -> Any:
 
 
 def answer(state: Any, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Called for every batch: how many frames of features each sound has, and their mean."""
+    """Answer a batch: the number of feature frames of each clip, and their mean."""
     answers = []
     for request in batch:
         sound = request["fields"]["audio"]

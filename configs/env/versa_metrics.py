@@ -1,4 +1,4 @@
-"""Worker code of VERSA: one of its metric classes, by the name of its configuration."""
+"""Worker code of VERSA: a metric class, by the name of its configuration."""
 
 from __future__ import annotations
 

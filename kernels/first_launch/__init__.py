@@ -1,4 +1,4 @@
-"""Whether Triton works on a device, by a checked first launch; results of operations.
+"""Whether Triton works on a device, by a checked first launch; result type.
 
     if triton_works(x.device): ...
 

@@ -90,7 +90,7 @@ def agreement_of(
     without: Mapping[str, str] | None = None,
     level: float = LEVEL,
 ) -> PairAgreement:
-    """Compute the agreement of two raters; only `difference` is not better when higher.
+    """Compute the agreement of two raters. Higher is better, except for `difference`.
 
     Args:
         reference, rater: one finite number per item, `(items,)`; labels as numbers.

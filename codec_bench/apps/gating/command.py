@@ -48,7 +48,7 @@ def calibrate(
         typer.Option("--power", help="How often a regression is to be found. Default: 0.8.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Compute which regressions a baseline can show, and write a gate with these as margins."""
+    """Find the regressions that a baseline can show, and write them as a gate."""
     from codec_bench.apps.gating.api import gate_calibrate
     from codec_bench.apps.gating.words import CALIBRATE_HEADS, calibrate_notes, calibrate_rows
 

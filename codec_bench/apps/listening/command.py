@@ -80,7 +80,7 @@ def export(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Write a page on which people listen and rate, and the key that says which system is which."""
+    """Write a page on which people listen and rate, and its key of systems."""
     from codec_bench.apps.listening.api import export_listening
     from codec_bench.terminal.output import talk
 
