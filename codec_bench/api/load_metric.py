@@ -20,8 +20,17 @@ from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.features import load_feature
 from codec_bench.messages import of_error
 from codec_bench.messages.errors import UserError
-from codec_bench.metrics import build_metric, expand
-from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, Metric, compared, flagged, inputs_or_score
+from codec_bench.metrics import build_metric, expand, is_foreign_metric
+from codec_bench.metrics.base import (
+    NOT_COMPARED,
+    ComparedLevels,
+    Inputs,
+    Metric,
+    SharedResults,
+    compared,
+    flagged,
+    inputs_or_score,
+)
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
@@ -117,33 +126,35 @@ class LoadedMetric:
         ]
         silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
         levels = [self._compare_levels(audio, other) for audio, other in zip(estimate, others)]
-        scores: list[dict[str, Score]] = [{} for _ in estimate]
-        for name, metric in self._plan.metrics.items():
-            ready: list[Any] = []
-            for index, (audio, other) in enumerate(zip(estimate, others)):
-                rate = metric.rate_hz or (other or audio).sample_rate_hz
-                ready.append(
-                    inputs_or_score(
-                        metric,
-                        id=str(indexes[index]),
-                        rate_hz=rate,
-                        estimate=_signal(metric, audio, rate),
-                        reference=_signal(metric, other, rate),
-                        **{role: values[index] for role, values in known.items()},
-                        duration_s=audio.duration_s,
-                        estimate_features=features[0][index],
-                        reference_features=features[1][index],
+        every = range(len(estimate))
+        more = [
+            {
+                "id": str(indexes[k]),
+                **{role: values[k] for role, values in known.items()},
+                "duration_s": estimate[k].duration_s,
+                "estimate_features": features[0][k],
+                "reference_features": features[1][k],
+            }
+            for k in every
+        ]
+        scores: list[dict[str, Score]] = [{} for _ in every]
+        foreign = [name for name in self._plan.metrics if is_foreign_metric(name)]
+        ours = [name for name in self._plan.metrics if name not in foreign]
+        # Our metrics score item by item: the results that they share are of one item at a time.
+        for chosen, batch in [*((ours, [k]) for k in every), (foreign, every)]:
+            shared = {k: SharedResults() for k in batch}
+            for name in chosen:
+                metric = self._plan.metrics[name]
+                ready: list[Any] = [_inputs(metric, estimate[k], others[k], shared[k], more[k]) for k in batch]
+                places = [position for position, one in enumerate(ready) if not isinstance(one, Score)]
+                for position, score in zip(places, compute_scores(metric, [ready[position] for position in places])):
+                    ready[position] = score
+                for k, score in zip(batch, ready):
+                    quiet, other_quiet = silent[k]
+                    scores[k][name] = flagged(
+                        metric, score, estimate_silent=quiet, reference_silent=other_quiet, comparison=levels[k]
                     )
-                )
-            places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
-            for item, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
-                ready[item] = score
-            for index, score in enumerate(ready):
-                quiet, other_quiet = silent[index]
-                scores[index][name] = flagged(
-                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, comparison=levels[index]
-                )
-        return scores
+        return [{name: row[name] for name in self._plan.metrics} for row in scores]
 
     def _features_of(self, language: str | None, position: int) -> tuple[str, ...]:
         """Features of one side (0: the estimate) that the metrics read for an item."""
@@ -197,6 +208,14 @@ def _one_each(role: str, values: Any, count: int) -> list[str | None]:
     if len(items) != count:
         raise UserError(f"{len(items)} {role} items for {count} estimates; expected one each, or one text for all")
     return items
+
+
+def _inputs(
+    metric: Metric, audio: Audio, other: Audio | None, shared: SharedResults, known: Mapping[str, Any]
+) -> Inputs | Score:
+    rate = metric.rate_hz or (other or audio).sample_rate_hz
+    signals = {"estimate": _signal(metric, audio, rate), "reference": _signal(metric, other, rate)}
+    return inputs_or_score(metric, **known, **signals, rate_hz=rate, shared=shared.of(metric, rate))
 
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:

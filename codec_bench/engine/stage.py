@@ -32,6 +32,7 @@ from codec_bench.types import Audio, Score
 if TYPE_CHECKING:
     from codec_bench.codecs.adapt import Coded
     from codec_bench.codecs.checks.serialised_codes import Parcel
+    from codec_bench.metrics.base import SharedResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,31 +309,42 @@ class MetricStage:
 
         self.metrics = {name: build_metric(name) for name in spec.names}
         self.facts: dict[str, Any] = {}
+        self._foreign = bool(spec.owner)
 
     def run(self, works: Sequence[MetricWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
         """Returns a dictionary of scores per item, and seconds per metric."""
-        scores: list[dict[str, Score]] = [{} for _ in works]
-        seconds = {}
-        for name, metric in self.metrics.items():
-            start = perf_counter()
-            for index, score in enumerate(score_batch(metric, works, segments)):
-                scores[index][name] = score
-            seconds[name] = perf_counter() - start
+        from codec_bench.metrics.base import SharedResults
+
+        scores: list[dict[str, Score]] = []
+        seconds = dict.fromkeys(self.metrics, 0.0)
+        # Our metrics score item by item: the results that they share are of one item at a time.
+        for batch in [works] if self._foreign else [[work] for work in works]:
+            shared = [SharedResults() for _ in batch]
+            rows: list[dict[str, Score]] = [{} for _ in batch]
+            for name, metric in self.metrics.items():
+                start = perf_counter()
+                for row, score in zip(rows, score_batch(metric, batch, segments, shared)):
+                    row[name] = score
+                seconds[name] += perf_counter() - start
+            scores += rows
         return scores, seconds
 
 
-def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) -> list[Score]:
+def score_batch(
+    metric: Any, works: Sequence[MetricWork], segments: Segments, shared: Sequence[SharedResults]
+) -> list[Score]:
     """Score every item; a metric that raises for the batch is called item by item."""
     from codec_bench.metrics.base import inputs_or_score
 
     ready: list[Any] = []
-    for work in works:
+    for work, results in zip(works, shared):
         rate = metric.rate_hz or work.native_rate_hz
         signals = {
             role: metric.prepare_signal(segments.view(rates[rate])) if metric.signals and rate in rates else None
             for role, rates in (("estimate", work.estimate), ("reference", work.reference))
         }
-        ready.append(inputs_or_score(metric, **work.known, rate_hz=rate, **signals))
+        known = {**work.known, "shared": results.of(metric, rate)}
+        ready.append(inputs_or_score(metric, **known, rate_hz=rate, **signals))
     places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
     for index, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
         ready[index] = score

@@ -9,9 +9,9 @@ Conventions
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,23 @@ from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
+
+Result = TypeVar("Result")
+SHARED_SAMPLES = 1 << 20
+"""Longest signals whose spectra are shared between metrics, 66 s at 16 kHz: they take 300 bytes a sample."""
+
+
+class SharedResults:
+    """Results that the metrics of one item share, by their signals."""
+
+    def __init__(self) -> None:
+        self._by_signals: dict[Any, dict[Any, Any]] = {}
+
+    def of(self, metric: Metric, rate_hz: int) -> dict[Any, Any]:
+        """The results for the signals of a metric; foreign code shares none with ours."""
+        kind = type(metric)
+        key = rate_hz, metric.kind, metric.scale_invariant, kind.prepare_signal, kind.__module__.partition(".")[0]
+        return self._by_signals.setdefault(key, {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +65,7 @@ class Inputs:
             them (`codec_bench.metrics.words` reads them), or None.
         trials: ids with which it is tried as the test, each with 1 for one speaker or 0 for two
             (`codec_bench.data.trials`), or None.
+        shared: results that metrics of these signals share (`once`).
 
     Examples:
         >>> item = Inputs("a", 16000, estimate=np.zeros(16000, np.float32), reference=np.ones(16000, np.float32))
@@ -71,6 +89,7 @@ class Inputs:
     words: Any = None
     estimate_words: Any = None
     trials: Any = None
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
@@ -86,6 +105,25 @@ class Inputs:
     def features(self, name: str) -> tuple[Any, Any]:
         """The results of a feature of the reference and of the estimate."""
         return self.reference_features[name], self.estimate_features[name]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its spectra would take too much memory to be shared."""
+        return max(signal.size for signal in (self.estimate, self.reference) if signal is not None) > SHARED_SAMPLES
+
+    def once(self, function: Callable[..., Result], *options: Any) -> Result:
+        """Call `function(item, *options)`, once for all metrics that read the same signals.
+
+        Large results for long signals are computed again. The function must read nothing but the signals.
+        """
+        key = (function, options)
+        if key in self.shared:
+            known: Result = self.shared[key]
+            return known
+        result = function(self, *options)
+        if not self.is_long or isinstance(result, float | Score | None):
+            self.shared[key] = result
+        return result
 
 
 class Metric(ABC):

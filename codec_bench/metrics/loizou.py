@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -62,6 +62,16 @@ class _Frames:
     def spectrum(self) -> np.ndarray:
         """Complex, `(frames, 512)`."""
         return np.fft.rfft(self.windowed, FFT)[:, :BINS]
+
+    @cached_property
+    def magnitude(self) -> np.ndarray:
+        """`(frames, 512)`."""
+        return np.abs(self.spectrum)
+
+    @cached_property
+    def power(self) -> np.ndarray:
+        """Mean squares `(frames,)` without the window."""
+        return (self.raw**2).mean(axis=1)
 
     @cached_property
     def autocorrelation(self) -> np.ndarray:
@@ -121,7 +131,7 @@ def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
     """Frequency-weighted SNR in critical bands of spectra divided by their sums."""
     bands = []
     for frames in (reference, estimate):
-        magnitude = np.abs(frames.spectrum)
+        magnitude = frames.magnitude
         bands.append(magnitude / magnitude.sum(axis=1, keepdims=True) @ _critical_band_filters().T)
     level, weight = bands[0], bands[0] ** 0.2
     ratio_db = 10.0 * np.log10(level**2 / np.maximum((level - bands[1]) ** 2, EPS))
@@ -146,7 +156,7 @@ def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
     """Klatt's weighted distance of the slopes between critical bands."""
     slopes, weights = [], []
     for frames in (reference, estimate):
-        energy = np.abs(frames.spectrum) ** 2 @ _critical_band_filters().T
+        energy = frames.magnitude**2 @ _critical_band_filters().T
         level = 10.0 * np.log10(np.maximum(energy, 1e-10))
         below, slope = level[:, :-1], np.diff(level, axis=1)
         largest = level.max(axis=1, keepdims=True)
@@ -175,7 +185,7 @@ def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float
     Args:
         range_db: relative to the level of the reference; the upper end is excluded.
     """
-    powers = [(frames.raw**2).mean(axis=1) for frames in (reference, estimate)]
+    powers = [frames.power for frames in (reference, estimate)]
     level_db = 10.0 * np.log10(powers[0] / (reference.signal**2).mean())
     audible = [power > 4.0 * EPS**2 for power in powers]
     chosen = (level_db >= range_db[0]) & (level_db < range_db[1]) & audible[0]
@@ -203,21 +213,47 @@ def _envelope_bands() -> tuple[list[np.ndarray], np.ndarray]:
     return filters, np.interp((edges[:-1] + edges[1:]) / 2.0, ANSI_BANDS[:, 0], ANSI_BANDS[:, 2])
 
 
+@cache
+def _envelope_lowpass() -> np.ndarray:
+    """The filter that `scipy.signal.resample_poly` would design for every call."""
+    from scipy.signal import firwin
+
+    step = RATE_HZ // ENVELOPE_HZ
+    return firwin(20 * step + 1, 1.0 / step, window=("kaiser", 5.0))
+
+
 def covariance_index(reference: _Frames, estimate: _Frames) -> float:
     """The normalised covariance of band envelopes, weighted by importance."""
     from scipy.signal import hilbert, resample_poly, sosfilt
 
     filters, importance = _envelope_bands()
-    shares = []
+    shares, lowpass = [], _envelope_lowpass()
     for sos in filters:
         x, y = (
-            resample_poly(np.abs(hilbert(sosfilt(sos, frames.signal))), ENVELOPE_HZ, RATE_HZ)
+            resample_poly(np.abs(hilbert(sosfilt(sos, frames.signal))), ENVELOPE_HZ, RATE_HZ, window=lowpass)
             for frames in (reference, estimate)
         )
         x, y = x - x.mean(), y - y.mean()
         explained = min(1.0, float(x @ y) ** 2 / max(float(x @ x) * float(y @ y), np.finfo(float).tiny))
         shares.append(_audibility(np.float64(max(explained, EPS) / max(1.0 - explained, EPS))))
     return float(np.asarray(shares) @ importance / importance.sum())
+
+
+def _frames(item: Inputs) -> tuple[_Frames, _Frames]:
+    reference, estimate = item.pair
+    return _Frames(reference), _Frames(estimate)
+
+
+def _ratios(item: Inputs) -> np.ndarray:
+    return log_likelihood_ratios(*item.once(_frames))
+
+
+def _unlimited_llr(item: Inputs) -> float:
+    return _trimmed_mean(item.once(_ratios))
+
+
+def _slopes(item: Inputs) -> float:
+    return spectral_slope_distance(*item.once(_frames))
 
 
 class _Loizou(ItemMetric):
@@ -237,13 +273,14 @@ class _Loizou(ItemMetric):
         elif not estimate.any():
             reason = Diagnostic("estimate_is_silent")
         else:
-            return self._measure(item, _Frames(reference), _Frames(estimate))
+            return self._measure(item)
         return Score.undefined(reason, self.protocol)
 
-    def _measure(self, item: Inputs, reference: _Frames, estimate: _Frames) -> Score:
-        return Score.ok(type(self).value_of(reference, estimate), self.protocol)
+    def _measure(self, item: Inputs) -> Score:
+        return Score.ok(self._value(item), self.protocol)
 
-    value_of: ClassVar[Any]
+    def _value(self, item: Inputs) -> float:
+        raise NotImplementedError
 
 
 class FwSegSnr(_Loizou):
@@ -266,7 +303,9 @@ class FwSegSnr(_Loizou):
     unit = "dB"
     range = (-10.0, 35.0)
     protocol = "fwsegsnr/loizou-16k"
-    value_of = staticmethod(segmental_snr_db)
+
+    def _value(self, item: Inputs) -> float:
+        return segmental_snr_db(*item.once(_frames))
 
 
 class Llr(_Loizou):
@@ -281,10 +320,8 @@ class Llr(_Loizou):
     range = (0.0, 2.0)
     protocol = "llr/loizou-16k"
 
-    @staticmethod
-    def value_of(reference: _Frames, estimate: _Frames) -> float:
-        """The mean of the limited ratios."""
-        return _trimmed_mean(np.clip(log_likelihood_ratios(reference, estimate), 0.0, 2.0))
+    def _value(self, item: Inputs) -> float:
+        return _trimmed_mean(np.clip(item.once(_ratios), 0.0, 2.0))
 
 
 class Wss(_Loizou):
@@ -297,7 +334,9 @@ class Wss(_Loizou):
     higher_is_better = False
     range = (0.0, None)
     protocol = "wss/loizou-16k"
-    value_of = staticmethod(spectral_slope_distance)
+
+    def _value(self, item: Inputs) -> float:
+        return item.once(_slopes)
 
 
 class CepstralDistance(_Loizou):
@@ -311,7 +350,9 @@ class CepstralDistance(_Loizou):
     unit = "dB"
     range = (0.0, 10.0)
     protocol = "cd/loizou-16k/2"
-    value_of = staticmethod(cepstral_distance_db)
+
+    def _value(self, item: Inputs) -> float:
+        return cepstral_distance_db(*item.once(_frames))
 
 
 class _Composite(_Loizou):
@@ -326,14 +367,13 @@ class _Composite(_Loizou):
     paper = HU_LOIZOU
     regression: ClassVar[tuple[float, float, float, float, float]]
 
-    def _measure(self, item: Inputs, reference: _Frames, estimate: _Frames) -> Score:
-        (pesq,), (snr,) = PesqWb().compute([item]), SnrSeg().compute([item])
+    def _measure(self, item: Inputs) -> Score:
+        pesq, snr = item.once(PesqWb.score_pair), item.once(SnrSeg.score_pair)
         for score in (pesq, snr):
             if score.value is None:
                 return replace(score, protocol=self.protocol)
         constant, *weights = self.regression
-        llr = _trimmed_mean(log_likelihood_ratios(reference, estimate))
-        parts = (pesq.value, llr, spectral_slope_distance(reference, estimate), snr.value)
+        parts = (pesq.value, item.once(_unlimited_llr), item.once(_slopes), snr.value)
         rating = constant + sum(weight * float(value or 0.0) for weight, value in zip(weights, parts, strict=True))
         return Score.ok(min(max(rating, 1.0), 5.0), self.protocol)
 
@@ -370,8 +410,8 @@ class _Csii(_Loizou):
     paper = "Kates, Arehart: Coherence and the Speech Intelligibility Index, JASA 117(4), 2005"
     range_db: ClassVar[tuple[float, float]]
 
-    def _measure(self, item: Inputs, reference: _Frames, estimate: _Frames) -> Score:
-        value = coherence_index(reference, estimate, self.range_db)
+    def _measure(self, item: Inputs) -> Score:
+        value = coherence_index(*item.once(_frames), self.range_db)
         if value is None:
             return Score.undefined(Diagnostic("no_frames_at_level"), self.protocol)
         return Score.ok(value, self.protocol)
@@ -418,4 +458,6 @@ class Ncm(_Loizou):
     paper = "Ma, Hu, Loizou: Objective Measures for Predicting Speech Intelligibility in Noise, JASA 125(5), 2009"
     protocol = "ncm/loizou-16k"
     source = "outputs of pysepm at 7ef88aff, to 1e-5"
-    value_of = staticmethod(covariance_index)
+
+    def _value(self, item: Inputs) -> float:
+        return covariance_index(*item.once(_frames))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
+from codec_bench.metrics.stft_distance import spectra_of
 from codec_bench.types import Score
 
 FLOOR = 1e-12
@@ -53,10 +54,10 @@ class Lsd(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         from codec_bench.kernels.spectrum.ref import Frames, log_spectral_distance
 
-        reference, estimate = item.pair
+        reference, _ = item.pair
         window = int(WINDOW_AT_44100 / (44_100 / item.rate_hz))
         frames = Frames(window, item.rate_hz // FRAMES_PER_S, edges="constant")
         if not reference.size:
             return Score.undefined(Diagnostic("no_signal_samples"), self.protocol)
-        value = log_spectral_distance(reference, estimate, frames, floor=FLOOR, added=self._added)
+        value = log_spectral_distance(spectra_of(item, frames), floor=FLOOR, added=self._added)
         return Score.ok(value, self.protocol)

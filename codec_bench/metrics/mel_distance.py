@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
-from codec_bench.metrics.stft_distance import WINDOWS, SpectralDistance
+from codec_bench.metrics.base import Inputs
+from codec_bench.metrics.stft_distance import WINDOWS, SpectralDistance, spectra_of
 
 NUM_MELS = (150, 80)
 DAC = "dac"
@@ -52,10 +52,10 @@ class MelDistance(SpectralDistance):
         ),
     }
 
-    def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
+    def _distance(self, item: Inputs) -> float:
         from codec_bench.kernels.spectrum.ref import SpectrumWeights, distance, mel_filters
 
         windows, mels = (DAC_WINDOWS, DAC_NUM_MELS) if self._variant == DAC else (WINDOWS, NUM_MELS)
         weights = SpectrumWeights(linear=0.0, log=1.0) if self._variant == DAC else SpectrumWeights(linear=1.0, log=2.0)
-        filters = [mel_filters(rate_hz, window, bands) for window, bands in zip(windows, mels, strict=True)]
-        return distance(reference, estimate, windows=windows, filters=filters, weights=weights)
+        filters = [mel_filters(item.rate_hz, window, bands) for window, bands in zip(windows, mels, strict=True)]
+        return distance(partial(spectra_of, item), windows=windows, filters=filters, weights=weights)

@@ -78,30 +78,35 @@ class _Pesq(ItemMetric):
     rate_hz: int
 
     def _score(self, item: Inputs) -> Score:
+        return item.once(type(self).score_pair)
+
+    @classmethod
+    def score_pair(cls, item: Inputs) -> Score:
+        """Score an item. A composite reads it too."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair
-        duration_s = reference.size / self.rate_hz
+        duration_s = reference.size / cls.rate_hz
         if not reference.any():
-            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), cls.protocol)
         if not estimate.any():
-            return Score.undefined(Diagnostic("pesq_silent"), self.protocol)
+            return Score.undefined(Diagnostic("pesq_silent"), cls.protocol)
         if duration_s > MAX_DURATION_S:
             reason = Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S)
-            return Score.refused(reason, self.protocol)
-        utterances = most_utterances(reference, self.rate_hz) if duration_s > SAFE_DURATION_S else 0
+            return Score.refused(reason, cls.protocol)
+        utterances = most_utterances(reference, cls.rate_hz) if duration_s > SAFE_DURATION_S else 0
         if utterances > MAX_UTTERANCES:
-            return Score.refused(Diagnostic("pesq_utterances", utterances=utterances), self.protocol)
-        value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
+            return Score.refused(Diagnostic("pesq_utterances", utterances=utterances), cls.protocol)
+        value = float(pesq(cls.rate_hz, reference, estimate, cls.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
-            return Score.undefined(Diagnostic("pesq_too_short", duration_s=duration_s), self.protocol)
+            return Score.undefined(Diagnostic("pesq_too_short", duration_s=duration_s), cls.protocol)
         if value == PesqError.NO_UTTERANCES_DETECTED:
-            return Score.undefined(Diagnostic("pesq_no_utterance"), self.protocol)
+            return Score.undefined(Diagnostic("pesq_no_utterance"), cls.protocol)
         if value < 0:
-            return Score.failed(Diagnostic("pesq_error", value=value), self.protocol)
+            return Score.failed(Diagnostic("pesq_error", value=value), cls.protocol)
         if math.isnan(value):
-            return Score.undefined(Diagnostic("pesq_no_level"), self.protocol)
-        return Score.ok(value, self.protocol)
+            return Score.undefined(Diagnostic("pesq_no_level"), cls.protocol)
+        return Score.ok(value, cls.protocol)
 
 
 class PesqWb(_Pesq):

@@ -72,14 +72,19 @@ class SnrSeg(ItemMetric):
     source = "pysepm SNRseg at 7ef88aff, to 1e-6 dB"
 
     def _score(self, item: Inputs) -> Score:
+        return item.once(type(self).score_pair)
+
+    @classmethod
+    def score_pair(cls, item: Inputs) -> Score:
+        """Score an item. A composite reads it too."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1
         if frames < 1:
             facts = {"samples": reference.size, "rate_hz": item.rate_hz, "needed": window + hop}
-            return Score.undefined(Diagnostic("few_samples_for_frames", **facts), self.protocol)
+            return Score.undefined(Diagnostic("few_samples_for_frames", **facts), cls.protocol)
         if not reference.any():
-            return Score.undefined(Diagnostic("reference_silent"), self.protocol)
+            return Score.undefined(Diagnostic("reference_silent"), cls.protocol)
         weights = 0.5 * (1 - np.cos(2 * np.pi * np.arange(1, window + 1) / (window + 1)))
         # The energy of a windowed frame is a sum of squares weighted with the window's squares.
         energy, noise = (
@@ -87,7 +92,7 @@ class SnrSeg(ItemMetric):
             for squares in (reference**2, (reference - estimate) ** 2)
         )
         each = np.clip(10.0 * np.log10(energy / (noise + EPS) + EPS), LOWEST_DB, HIGHEST_DB)
-        return Score.ok(float(each.mean()), self.protocol, detail={"frames": frames})
+        return Score.ok(float(each.mean()), cls.protocol, detail={"frames": frames})
 
 
 class LogWmse(ItemMetric):

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
-
-import numpy as np
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
+if TYPE_CHECKING:
+    from codec_bench.kernels.spectrum.ref import Frames, Pairs
+
 WINDOWS = (2048, 512)
 PARALLEL_WAVEGAN = "parallel-wavegan"
 CONVERGENCE_FLOOR = 1e-7**0.5
 """Parallel WaveGAN raises the power of every bin to 1e-7."""
+
+
+def _spectra(item: Inputs, frames: Frames) -> Pairs:
+    from codec_bench.kernels.spectrum.ref import pairs
+
+    return list(pairs(*item.pair, frames))
+
+
+def spectra_of(item: Inputs, frames: Frames) -> Pairs:
+    """Both magnitude spectrograms in blocks, shared between metrics unless the signals are long."""
+    from codec_bench.kernels.spectrum.ref import pairs
+
+    return pairs(*item.pair, frames) if item.is_long else item.once(_spectra, frames)
 
 
 class SpectralDistance(ItemMetric):
@@ -33,15 +48,15 @@ class SpectralDistance(ItemMetric):
         self.protocol, self.paper, self.source = self.variants[variant]
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = item.pair
+        reference, _ = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(
                 Diagnostic("few_samples_for_window", samples=reference.size, window=max(WINDOWS)), self.protocol
             )
-        return Score.ok(self._distance(reference, estimate, item.rate_hz), self.protocol)
+        return Score.ok(self._distance(item), self.protocol)
 
     @abstractmethod
-    def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
+    def _distance(self, item: Inputs) -> float:
         pass
 
 
@@ -83,13 +98,11 @@ class StftDistance(SpectralDistance):
         ),
     }
 
-    def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
+    def _distance(self, item: Inputs) -> float:
         from codec_bench.kernels.spectrum.ref import Frames, SpectrumWeights, convergence_distance, distance
 
         if self._variant == PARALLEL_WAVEGAN:
             resolutions = [Frames(600, 120, 1024), Frames(1200, 240, 2048), Frames(240, 50, 512)]
-            return convergence_distance(reference, estimate, resolutions, CONVERGENCE_FLOOR)
-        filters = [None] * len(WINDOWS)
-        return distance(
-            reference, estimate, windows=WINDOWS, filters=filters, weights=SpectrumWeights(linear=1.0, log=2.0)
-        )
+            return convergence_distance(partial(spectra_of, item), resolutions, CONVERGENCE_FLOOR)
+        weights = SpectrumWeights(linear=1.0, log=2.0)
+        return distance(partial(spectra_of, item), windows=WINDOWS, filters=[None] * len(WINDOWS), weights=weights)

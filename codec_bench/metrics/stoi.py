@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 OWN_RATE = "own-rate"
+
+
+def _envelopes(item: Inputs) -> np.ndarray | None:
+    from codec_bench.kernels.stoi.cpu import envelopes
+
+    return envelopes(*item.pair, item.rate_hz)
 
 
 class _Intelligibility(ItemMetric):
@@ -29,10 +37,10 @@ class _Intelligibility(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         from codec_bench.kernels.stoi import cpu
 
-        reference, estimate = item.pair
+        reference, _ = item.pair
         if not reference.any():
             return Score.undefined(Diagnostic("reference_silent"), self.protocol)
-        value = getattr(cpu, self.stem)(reference, estimate, item.rate_hz)
+        value = getattr(cpu, f"{self.stem}_of")(item.once(_envelopes))
         if value is None:
             return Score.undefined(Diagnostic("stoi_too_short"), self.protocol)
         # A mean of correlations lies in [-1, 1]; only rounding can take it beyond.

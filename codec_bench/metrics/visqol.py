@@ -109,13 +109,14 @@ class Visqol(Metric):
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; `detail` has mean similarity and number of patches."""
-        return [self._score(*item.pair) for item in batch]
+        return [self._score(item) for item in batch]
 
-    def _score(self, reference: np.ndarray, estimate: np.ndarray) -> Score:
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = item.pair
         if not reference.any() or not estimate.any():
             return Score.undefined(Diagnostic("one_side_silent"), self.protocol)
         try:
-            patches = _matched(reference.astype(np.float64), estimate.astype(np.float64), self._mode)
+            patches = item.once(_patches, replace(self._mode, protocol="", weights=None))
         except _TooLittle as why:
             return Score.undefined(str(why), self.protocol)
         bands = np.mean([patch.means for patch in patches], axis=0)
@@ -154,6 +155,11 @@ def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple
     squares = ((frames - 1) * spreads**2 + frames * means**2).sum(axis=0)
     variance = (squares - bands**2 * total) / (total - 1)
     return lowest, np.sqrt(np.maximum(variance, 0.0)), np.mean([patch.levels for patch in patches], axis=0)
+
+
+def _patches(item: Inputs, mode: _Mode) -> list[_Patch]:
+    reference, estimate = item.pair
+    return _matched(reference.astype(np.float64), estimate.astype(np.float64), mode)
 
 
 def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:

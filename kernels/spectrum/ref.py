@@ -7,12 +7,13 @@ frame `t` centred on sample `t * hop`. Long signals are processed in blocks, so 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+Pairs = Iterable[tuple[np.ndarray, np.ndarray]]
 BLOCK_SAMPLES = 1 << 18  # samples of windowed frames in memory at once: 2 MB a signal
 
 
@@ -74,16 +75,9 @@ def magnitudes(signal: np.ndarray, frames: Frames) -> Iterator[np.ndarray]:
         yield np.abs(np.fft.rfft(cut[first : first + block] * weights))
 
 
-def pairs(
-    reference: np.ndarray, estimate: np.ndarray, frames: Frames, filters: np.ndarray | None = None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield two signals' magnitude spectrograms, in blocks, side by side.
-
-    Args:
-        filters: `(bins, bands)` for the magnitudes, or None.
-    """
-    for x, y in zip(magnitudes(reference, frames), magnitudes(estimate, frames), strict=True):
-        yield (x, y) if filters is None else (x @ filters, y @ filters)
+def pairs(reference: np.ndarray, estimate: np.ndarray, frames: Frames) -> Pairs:
+    """Yield two signals' magnitude spectrograms, in blocks, side by side."""
+    return zip(magnitudes(reference, frames), magnitudes(estimate, frames), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +95,7 @@ class SpectrumWeights:
 
 
 def distance(
-    reference: np.ndarray,
-    estimate: np.ndarray,
+    spectra: Callable[[Frames], Pairs],
     *,
     windows: Sequence[int],
     filters: Sequence[np.ndarray | None],
@@ -115,7 +108,8 @@ def distance(
     signals, symmetric, and never NaN, even for silence.
 
     Args:
-        reference, estimate: `(samples,)` of one length, longer than half the longest window.
+        spectra: gives the magnitudes of both signals in blocks, as `pairs`. They are longer than half the longest
+            window.
         windows: window lengths in samples, powers of two.
         filters: for each window, `(bins, bands)` or None for the bins themselves.
     """
@@ -123,7 +117,8 @@ def distance(
     for window_samples, mels in zip(windows, filters, strict=True):
         linear = logarithmic = 0.0
         entries = 0
-        for x, y in pairs(reference, estimate, Frames(window_samples), mels):
+        for x, y in spectra(Frames(window_samples)):
+            x, y = (x, y) if mels is None else (x @ mels, y @ mels)
             linear += float(np.abs(x - y).sum())
             floored = np.maximum(x, weights.floor) / np.maximum(y, weights.floor)
             logarithmic += float(np.abs(np.log10(floored)).sum())
@@ -132,22 +127,20 @@ def distance(
     return total
 
 
-def convergence_distance(
-    reference: np.ndarray, estimate: np.ndarray, resolutions: Sequence[Frames], floor: float
-) -> float:
+def convergence_distance(spectra: Callable[[Frames], Pairs], resolutions: Sequence[Frames], floor: float) -> float:
     """Mean of spectral convergence plus mean log difference.
 
     With `X` and `Y` the magnitude spectrograms of the reference and of the estimate, each magnitude at least `floor`,
     one resolution gives `|X - Y| / |X|` (Frobenius norms) plus `mean |ln X - ln Y|`.
 
     Args:
-        reference, estimate: `(samples,)` of one length, longer than half the longest transform.
+        spectra: as for `distance`.
     """
     total = 0.0
     for frames in resolutions:
         apart = reference_power = logarithmic = 0.0
         entries = 0
-        for x, y in pairs(reference, estimate, frames):
+        for x, y in spectra(frames):
             x, y = np.maximum(x, floor), np.maximum(y, floor)
             apart += float(((x - y) ** 2).sum())
             reference_power += float((x**2).sum())
@@ -157,18 +150,16 @@ def convergence_distance(
     return total / len(resolutions)
 
 
-def log_spectral_distance(
-    reference: np.ndarray, estimate: np.ndarray, frames: Frames, *, floor: float, added: bool
-) -> float:
+def log_spectral_distance(spectra: Pairs, *, floor: float, added: bool) -> float:
     """Log-spectral distance: the mean RMS difference of log10 powers.
 
     Args:
-        reference, estimate: `(samples,)` of one length. floor: a small number.
+        spectra: the magnitudes of both signals in blocks. floor: a small number.
         added: whether it is added to the estimate's magnitude and to the ratio of the powers, as in ssr_eval. If not,
             powers below it are raised to it, which treats both sides alike.
     """
     total, count = 0.0, 0
-    for x, y in pairs(reference, estimate, frames):
+    for x, y in spectra:
         ratio = (x / (y + floor)) ** 2 + floor if added else np.maximum(x**2, floor) / np.maximum(y**2, floor)
         total += float(np.sqrt((np.log10(ratio) ** 2).mean(axis=1)).sum())
         count += len(x)

@@ -296,11 +296,19 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
     """Compute STOI of one pair; see `ref.stoi`."""
-    both = envelopes(reference, estimate, rate_hz)
-    return None if both is None else _stoi(both)
+    return stoi_of(envelopes(reference, estimate, rate_hz))
 
 
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
     """Compute ESTOI of one pair; see `ref.estoi`."""
-    both = envelopes(reference, estimate, rate_hz)
+    return estoi_of(envelopes(reference, estimate, rate_hz))
+
+
+def stoi_of(both: np.ndarray | None) -> float | None:
+    """Compute STOI from `envelopes`; None if they are."""
+    return None if both is None else _stoi(both)
+
+
+def estoi_of(both: np.ndarray | None) -> float | None:
+    """Compute ESTOI from `envelopes`; None if they are."""
     return None if both is None else _estoi(both)
