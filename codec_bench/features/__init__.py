@@ -1,7 +1,8 @@
 """Features: batched models, computed once per signal and shared by all metrics.
 
 Which file to open
-    `scorers.py`    the table of learned scorers; `learned.py` builds features of rows that hold a network.
+    `scorers.yaml`  the table of learned scorers, read by `scorers.py`; `learned.py` builds features of rows that hold a
+    network.
     `base.py`       the interface; `encoder_feature.py` a speech encoder with a head. `precision_names.py` parses
     `@float16`.
     `padded.py`, `windowed.py`  passes of a network over whole signals, and over windows.
@@ -70,8 +71,8 @@ TABLE = {
     "ttsds2-wav2vec2": "codec_bench.features.ttsds2_activations:Ttsds2Wav2vec2",
     "ttsds2-whisper": "codec_bench.features.ttsds2_activations:Ttsds2Whisper",
     "spoken-language": "codec_bench.features.recognisers.whisper:WhisperLanguage",
-    "noresqa-frames": "codec_bench.features.noresqa:NoresqaFrames",
-    "squim-frames": "codec_bench.features.squim:SquimFrames",
+    "noresqa-frames": "codec_bench.features.non_matching_mos:NoresqaFrames",
+    "squim-frames": "codec_bench.features.non_matching_mos:SquimFrames",
     "utmos": "codec_bench.features.utmos:Utmos",
     "utmosv2": "codec_bench.features.utmosv2:UtmosV2",
     "vibevoice-asr": "codec_bench.features.recognisers.transformers_asr:TransformersRecogniser24k",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codec_bench.features.noresqa import ROW, NoresqaFrames
+from codec_bench.features.non_matching_mos import NORESQA, NoresqaFrames
 from codec_bench.metrics.squim_mos import SquimMos
 
 
@@ -22,7 +22,7 @@ class NoresqaMos(SquimMos):
     """
 
     name = "noresqa_mos"
-    protocol = f"noresqa_mos/{ROW.protocol}"
+    protocol = f"noresqa_mos/{NORESQA.protocol}"
     paper = "Manocha, Kumar: Speech Quality Assessment through MOS using Non-Matching References, Interspeech 2022"
     source = "github.com/facebookresearch/Noresqa at 8d56b95, to 1e-5 for signals of one length"
     estimate_features = reference_features = (NoresqaFrames.name,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codec_bench.features.squim import ROW, SquimFrames
+from codec_bench.features.non_matching_mos import SQUIM, SquimFrames
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs, frames_apart
 from codec_bench.types import Score
 
@@ -29,7 +29,7 @@ class SquimMos(FeatureMetric):
     kind = "pair"
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     range = (1.0, 5.0)
-    protocol = f"squim_mos/{ROW.protocol}"
+    protocol = f"squim_mos/{SQUIM.protocol}"
     paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures, ICASSP 2023"
     source = "torchaudio 2.11 SQUIM_SUBJECTIVE, to 1e-5 for signals of one length"
     estimate_features = reference_features = (SquimFrames.name,)

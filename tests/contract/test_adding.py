@@ -20,8 +20,8 @@ NEW_LINE = {
     "tests/engine/test_silence.py": ("MEANT = {\n", '    "loudest": None,\n'),
     "CHANGELOG.md": ("### Added\n", "- One more of everything.\n"),
 }
-SCORERS = "codec_bench/features/scorers.py"
-ROW = re.compile(r' {4}Scorer\(\n {8}feature="distillmos",.*?\n {4}\),\n', re.DOTALL)
+SCORERS = "codec_bench/features/scorers.yaml"
+ROW = re.compile(r"^- feature: distillmos\n(?:  .*\n|\n)+", re.MULTILINE)
 ENTRY = re.compile(r"^DistillMOS -- .*\n(?: .*\n)+", re.MULTILINE)
 SCORER = (
     "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py", SCORERS, "NOTICE",

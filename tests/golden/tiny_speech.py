@@ -14,13 +14,12 @@ from codec_bench.features import learned
 from codec_bench.features.audiobox import Audiobox
 from codec_bench.features.audioseal import AudioSeal
 from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
-from codec_bench.features.noresqa import NoresqaFrames
+from codec_bench.features.non_matching_mos import NoresqaFrames, SquimFrames
 from codec_bench.features.scoreq import Nomad, Scoreq, ScoreqEmbedding
 from codec_bench.features.speakers.redimnet import ReDimNetB5
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
-from codec_bench.features.squim import SquimFrames
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.features.utmosv2 import UtmosV2
