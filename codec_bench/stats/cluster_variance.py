@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+
+_USUAL_LEVEL = 0.99
+_NEWTON_STEPS = 30
 
 
 def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
@@ -80,10 +84,35 @@ def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, va
 
 
 def t_quantile(level: float, freedom: float) -> float:
-    """How many standard errors an interval of this level reaches to each side."""
-    from scipy.special import stdtrit
+    """How many standard errors an interval of this level reaches to each side.
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    The tangent of an angle whose density is a power of the cosine, by Newton's method and Gauss-Legendre quadrature. To
+    1e-13 it equals `scipy.special.stdtrit`, whose import costs every command 0.15 s.
+    """
+    if not (1 <= freedom < math.inf and level <= _USUAL_LEVEL):
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, (1 + level) / 2))
+    half = freedom / 2
+    if half < 50:
+        scale = math.gamma(half + 0.5) / math.gamma(half)
+    else:
+        scale = math.sqrt(half) * math.exp(-1 / (8 * half) + 1 / (192 * half**3) - 1 / (640 * half**5))
+    nodes, weights = _gauss_legendre()
+    target, angle = level / 2 * math.sqrt(math.pi) / scale, 0.0
+    for _ in range(_NEWTON_STEPS):
+        at = np.append(angle / 2 * (nodes + 1), angle)
+        density = np.exp((half - 0.5) * np.log1p(-(np.sin(at) ** 2)))
+        step = (target - angle / 2 * float(weights @ density[:-1])) / float(density[-1])
+        angle += step
+        if abs(step) <= 1e-14 * angle:
+            break
+    return math.sqrt(freedom) * math.tan(angle)
+
+
+@cache
+def _gauss_legendre() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(64)
 
 
 def t_probability(statistic: float, freedom: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +11,13 @@ from scipy import stats
 from codec_bench import interval, paired_test
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import corpus_interval
-from codec_bench.stats.cluster_variance import degrees_of_freedom, grubbs_share, has_dominant_unit, jackknife_error
+from codec_bench.stats.cluster_variance import (
+    degrees_of_freedom,
+    grubbs_share,
+    has_dominant_unit,
+    jackknife_error,
+    t_quantile,
+)
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import (
     FEWEST_UNITS,
@@ -407,3 +415,16 @@ def test_two_answers_have_an_interval_and_one_has_none():
 def test_a_method_that_there_is_not_is_named():
     with pytest.raises(UserError, match="jackknife"):
         interval([1.0, 2.0, 3.0, 4.0], method="jackknife")
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize("freedom", [0.7, 1, 1.05, 1.9, 2, 3.3, 7.7, 19, 99.99, 100, 199, 1087, 1e5, 1e9, math.inf])
+def test_quantiles_of_students_t_are_scipys(level, freedom):
+    from scipy.special import stdtrit
+
+    assert t_quantile(level, freedom) == pytest.approx(float(stdtrit(freedom, (1 + level) / 2)), rel=1e-13)
+
+
+def test_no_degrees_of_freedom_have_no_quantile():
+    assert math.isnan(t_quantile(0.95, 0.0)) and math.isnan(t_quantile(0.95, math.nan))
+    assert t_quantile(0.0, 10.0) == 0.0
