@@ -36,6 +36,12 @@ class UserError(Exception):
     def __str__(self) -> str:
         return str(self.message) if self.hint is None else f"{self.message} (hint: {self.hint})"
 
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values; the code is None where the message has none."""
+        values = self.message.as_dict() if isinstance(self.message, Diagnostic) else {}
+        parameters = {name: value for name, value in values.items() if name != "code"}
+        return {"code": self.code, "message": str(self.message), "hint": self.hint, "parameters": parameters}
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers send errors to the main process, and subclasses have constructors with other arguments.
         return _rebuild, (type(self), self.message, self.hint)

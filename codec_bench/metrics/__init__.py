@@ -171,8 +171,6 @@ def expand(texts: list[str]) -> list[str]:
     Raises:
         UserError: a metric is requested twice.
     """
-    from codec_bench.metrics.consensus import members
-
     out: list[str] = []
     for text in texts:
         spec = Spec.parse(text)
@@ -181,9 +179,18 @@ def expand(texts: list[str]) -> list[str]:
     for name in out:
         if out.count(name) > 1:
             raise UserError(f"the metric '{name}' is named twice", hint="name each metric once")
-    out = [member for name in out for member in members(Spec.parse(name)) or [name]]
+    out = [member for name in out for member in _list_members(name)]
     companions = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
     return list(dict.fromkeys([*out, *companions]))
+
+
+def _list_members(name: str) -> list[str]:
+    """The metrics that a name of several recognisers stands for, or the name."""
+    if "+" not in name:
+        return [name]
+    from codec_bench.metrics.consensus import members
+
+    return members(Spec.parse(name)) or [name]
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:

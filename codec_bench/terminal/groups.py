@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any, get_type_hints
 
 import typer
@@ -9,6 +10,7 @@ import typer.core
 
 from codec_bench.config.option import kind_of
 from codec_bench.messages.errors import UserError
+from codec_bench.terminal.output import errors_as_json
 
 
 class StrictCommand(typer.core.TyperCommand):
@@ -20,6 +22,20 @@ class StrictCommand(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line."""
+        with errors_as_json(self._json_option is not None and "--json" in takewhile(lambda word: word != "--", args)):
+            return self._parse(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command."""
+        with errors_as_json(self._json_option is not None and bool(ctx.params.get(self._json_option))):
+            return super().invoke(ctx)
+
+    @property
+    def _json_option(self) -> str | None:
+        """The parameter of `--json`, or None."""
+        return next((one.name for one in self.params if "--json" in one.opts), None)
+
+    def _parse(self, ctx: Any, args: list[str]) -> list[str]:
         alone, several = getattr(self.callback, "alone", {}), self._take_several()
         parameters = [one for one in self.params if one.param_type_name == "option"]
         options = {flag: one for one in parameters for flag in (*one.opts, *one.secondary_opts)}

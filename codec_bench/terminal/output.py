@@ -85,6 +85,18 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
+@contextmanager
+def errors_as_json(is_json: bool) -> Iterator[None]:
+    """Print a `UserError` of the block as one line of JSON too, and raise it."""
+    try:
+        yield
+    except UserError as error:
+        if is_json:
+            # Without letters beyond ASCII, since names of files may hold bytes of no letter.
+            sys.stdout.write(json.dumps({"error": error.as_dict()}) + "\n")
+        raise
+
+
 def print_lines(lines: Iterable[str]) -> None:
     """Print sentences on standard output; text from data is never markup."""
     for line in lines:
