@@ -92,9 +92,13 @@ def measure(name: str, options: Options) -> Rows:
             if options.device != "cpu":
                 add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
         size = "published" if full else "reduced"
-        note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, random weights"
+        note = (
+            f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, "
+            f"random weights"
+        )
         return race(
-            f"encode and decode, {name}", calls, n=len(items), repeats=options.repeats, device=options.device, note=note,
+            f"encode and decode, {name}", calls, n=len(items), repeats=options.repeats, device=options.device,
+            note=note,
             agreement=agreement,
         )  # fmt: skip
 

@@ -4,8 +4,8 @@ The rule `worst of five` is the comparison.
 
     python bench/bench_gate.py [--repetitions 2000] [--only WORD]
 
-A study draws the baseline's repeats, calibrates a margin, and checks a new run: of the same system, of one that is worse
-by the margin, and of one that is worse by margin and detectable regression. Each is checked again with margin 0.
+A study draws the baseline's repeats, calibrates a margin, and checks a new run: of the same system, of one that is
+worse by the margin, and of one that is worse by margin and detectable regression. Each is checked again with margin 0.
 `worst of five`: the largest loss of five runs of the baseline is the threshold that a new run may not pass.
 
 Real systems are compared with themselves and with a worse variant, by STOI over the embedded clips: Opus at 12 kbit/s

@@ -92,7 +92,8 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
     """
     start, before = time.perf_counter(), finished(out)
     process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True
     )  # fmt: skip
     cpu_s = looked = 0.0
     started_s: float | None = None
@@ -151,7 +152,19 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     """Runs everything in a folder; gives each figure by its name."""
     items = samples * len(SYSTEMS)
     manifest = make(folder, samples)
-    arguments = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
+    arguments = [
+        "eval",
+        "--codec",
+        ",".join(SYSTEMS),
+        "--data",
+        manifest,
+        "--metrics",
+        ",".join(METRICS),
+        "--no-cache",
+        "--save-audio",
+        "none",
+        "--no-check",
+    ]
     out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
     arguments += ["--out", out]
     readings: dict[str, float] = {"run, s": 0.0}
@@ -171,7 +184,8 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     readings["bytes an item"] = (out / "run.sqlite").stat().st_size / items
     readings["nothing left, s"] = watched(arguments, Watched(), out)
     for command in (
-        ("report", out, "--out", folder / "page.html"), ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
+        ("report", out, "--out", folder / "page.html"),
+        ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
         ("compare", out, "--systems", ",".join(SYSTEMS)),
     ):  # fmt: skip
         readings[f"{command[0]}, s"], readings[f"{command[0]}, MiB"] = in_own_process(MAIN, *command)

@@ -217,7 +217,8 @@ def compare(pairs: dict[str, list[tuple[float, float | None]]], exact: bool) -> 
 
 @bench(
     "codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime",
-    full=False, utterances=20, loop=20, device="cpu", precision="float32", scorers=",".join(SCORERS), threads=cores(), mean_s=MEAN_S,
+    full=False, utterances=20, loop=20, device="cpu", precision="float32", scorers=",".join(SCORERS), threads=cores(),
+    mean_s=MEAN_S,
     backend="ct2",
 )  # fmt: skip
 def main(options: Options) -> Cases:

@@ -2,11 +2,12 @@
 
     python bench/bench_peers.py [--recordings DIR] [--count 24]
 
-Each side runs on one thread. A peer that is not installed has no row. `codec-bench` takes and checks audio as `load_metric`
-does (silence, other audio in place of the estimate); `codec-bench, the metric alone` does not, as the packages.
+Each side runs on one thread. A peer that is not installed has no row. `codec-bench` takes and checks audio as
+`load_metric` does (silence, other audio in place of the estimate); `codec-bench, the metric alone` does not, as the
+packages.
 
-Whisper has the shape of `tiny` and random weights, in one folder for faster-whisper and CTranslate2 and the same weights in
-the layout of transformers for torch.
+Whisper has the shape of `tiny` and random weights, in one folder for faster-whisper and CTranslate2 and the same
+weights in the layout of transformers for torch.
 """
 
 from __future__ import annotations
@@ -153,7 +154,8 @@ def whisper(signals: list[np.ndarray], material: str, repeats: int) -> Rows:
 
 
 @bench(
-    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "asem", "faster-whisper", "ctranslate2", "onnxruntime", "torch",
+    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "asem", "faster-whisper", "ctranslate2",
+    "onnxruntime", "torch",
     recordings=None, count=24, repeats=3, threads=1,
 )  # fmt: skip
 def main(options: Options) -> Cases:

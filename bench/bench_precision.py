@@ -164,7 +164,8 @@ def main(options: Options) -> Cases:
     material, signals = clips(options.recordings, options.clips)
     signals = [x[: round(options.seconds * 16_000)] for x in signals]
     note = (
-        f"{len(signals)} clips of at most {options.seconds:g} s from {material}, and the same at {NOISE_DB:g} dB of noise; "
+        f"{len(signals)} clips of at most {options.seconds:g} s from {material}, and the same at {NOISE_DB:g} dB of "
+        f"noise; "
         f"seeded weights; products as on tensor cores"
     )
     signals += noisy(signals)

@@ -51,7 +51,17 @@ def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
             for number, values, sample in zip(numbers, drawn, samples, strict=True):
                 for system, of_system in zip(SYSTEMS, values):
                     scores = {name: Score(float(value), "ok", None, name) for name, value in zip(metrics, of_system)}
-                    item = ItemRecord(system, sample.id, "ok", None, scores, bits=12_000.0, duration_s=0.3, sample_rate_hz=16_000, channels=1)  # fmt: skip
+                    item = ItemRecord(
+                        system,
+                        sample.id,
+                        "ok",
+                        None,
+                        scores,
+                        bits=12_000.0,
+                        duration_s=0.3,
+                        sample_rate_hz=16_000,
+                        channels=1,
+                    )
                     records.append((number, item))
             writer.write(records)
         writer.set_meta(state="finished", config={}, data={"name": "made"})

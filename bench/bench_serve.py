@@ -2,8 +2,8 @@
 
     python bench/bench_serve.py [--only WORD] [--items 64] [--passes 2] [--flow 20000] [--kills 50]
 
-`clients`: 64 at once against `codec-bench score` over the same files, whose time to load networks is not counted. `one`:
-a lone item against a loaded metric. Scores are compared with those of `score`, or of each item alone.
+`clients`: 64 at once against `codec-bench score` over the same files, whose time to load networks is not counted.
+`one`: a lone item against a loaded metric. Scores are compared with those of `score`, or of each item alone.
 """
 
 from __future__ import annotations

@@ -376,8 +376,8 @@ def add_tf32(
     """Add a reference with TF32 convolutions, and its share of other codes.
 
     Args:
-        calls: what is timed. agreement: what is said of each. name: of the reference in float32. codes: those in what it
-        gives.
+        calls: what is timed. agreement: what is said of each. name: of the reference in float32. codes: those in what
+        it gives.
         expected: those in float32.
     """
     import torch

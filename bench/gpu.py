@@ -171,7 +171,8 @@ def run(
     start = time.monotonic()
     limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - reserved_s)))
     process = subprocess.Popen(
-        [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
+        [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True,
+        text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:

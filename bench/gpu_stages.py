@@ -218,7 +218,8 @@ def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
         net = getattr(codec, "_net", None)
         moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
         return Stage(
-            lambda: call(inputs), lambda: [call([one]) for one in inputs], sum(item.duration_s for item in items), len(items),
+            lambda: call(inputs), lambda: [call([one]) for one in inputs], sum(item.duration_s for item in items),
+            len(items),
             moved,
         )  # fmt: skip
 

@@ -288,7 +288,8 @@ def drift_table() -> str:
     rows = [row for row in rows_of("precision") if row["unit"] != "share" and row["tree"] == "clean"]
     newest = {(row["case"], row["unit"], row["variant"]): row for row in rows}.values()
     lines = [
-        (f"{row['case']}, {row['unit']}", row["variant"], row["n"], row["p50"], row["agreement"].removeprefix("at most "),
+        (f"{row['case']}, {row['unit']}", row["variant"], row["n"], row["p50"],
+            row["agreement"].removeprefix("at most "),
          place_of(row))
         for row in newest
     ]  # fmt: skip
@@ -303,7 +304,8 @@ CORE_HOUR, GPU_HOUR = 0.04, 3.0
 def cost_table() -> str:
     """The cost of a million utterances, in proportion to measured figures."""
     each = {
-        "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds", 2 / 132 / 3600),
+        "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds",
+            2 / 132 / 3600),
         "the same: dollars": ("whole-codecs-seconds", 2 / 132 / 3600 * CORE_HOUR),
         "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float16, 4.7 s of speech: hours of an H200, by a run of 1,088": ("gpu-seed", 1 / 1088 / 3600),
         "the same H200: dollars": ("gpu-seed", GPU_HOUR / 1088 / 3600),
@@ -408,15 +410,21 @@ def data_page() -> str:
         "<!-- Written by bench/table.py from the rows. Do not edit: run the script. -->",
         "# What was measured",
         "",
-        "Each file holds the rows of one bench, and each line below the row that stands for a claim. A bench appends rows",
-        "(`append_rows` in `bench/common.py`); nobody edits or removes one. The id of a run ends in a digest of its rows, so",
+        "Each file holds the rows of one bench, and each line below the row that stands for a claim. A bench appends "
+        "rows",
+        "(`append_rows` in `bench/common.py`); nobody edits or removes one. The id of a run ends in a digest of its "
+        "rows, so",
         "`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.",
         "",
-        "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute was at most",
-        f"{QUIET_SHARE} of each core before the bench began. Complete means: the row and the one that it is compared with are from the same",
-        "run, and both have a median and a spread. Where there are no such rows, the newest complete ones stand in, and the text says",
+        "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute "
+        "was at most",
+        f"{QUIET_SHARE} of each core before the bench began. Complete means: the row and the one that it is compared "
+        f"with are from the same",
+        "run, and both have a median and a spread. Where there are no such rows, the newest complete ones stand in, "
+        "and the text says",
         f"“{NOT_QUIET}”. A row of a changed tree (other than new rows and texts) stands for nothing. Lines of a",
-        "table that begin with “the same” are one comparison: their rows have the commit, machine, size and precision of its first line,",
+        "table that begin with “the same” are one comparison: their rows have the commit, machine, size and precision "
+        "of its first line,",
         "unless the claim says that size or precision `varies`.",
         "",
         "| claim | file | case | variant, against | run | state |",
@@ -507,7 +515,10 @@ def damaged() -> Iterator[str]:
             runs.setdefault(row["run"], []).append(row)
         for run, rows in runs.items():
             if run.rpartition("-")[2] != digest(rows):
-                yield f"bench/data/{path.name}: the rows of run {run} are not those that the bench wrote; measure it again"
+                yield (
+                    f"bench/data/{path.name}: the rows of run {run} are not those that the bench wrote; measure it "
+                    f"again"
+                )
 
 
 def wrong() -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
-Written are the pages of docs/reference, the tables of columns in docs/export.md and docs/report.md, and of names in docs/versa.md (each between its
-two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says that it is written; a page without that line belongs
-to a person and is never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
+Written are the pages of docs/reference, the tables of columns in docs/export.md and docs/report.md, and of names in
+docs/versa.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there
+mentions. The first line of a written page says that it is written; a page without that line belongs to a person and is
+never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
 """
 
 from __future__ import annotations
@@ -183,8 +184,8 @@ def codecs_page() -> str:
         "licence of code; of weights",
     )
     return (
-        "# Codecs\n\n[Names of codecs](../codecs/names.md) says how to name one. `codec-bench show NAME` prints its facts.\n\n"
-        + table(head, rows)
+        "# Codecs\n\n[Names of codecs](../codecs/names.md) says how to name one. `codec-bench show NAME` prints its "
+        "facts.\n\n" + table(head, rows)
     )
 
 
@@ -314,42 +315,58 @@ def metrics_page() -> str:
     head = ("name", "what it measures", "what it reads", "better", "unit", "variants", COST, "page")
     return (
         "# Metrics\n\n"
-        "The names that `--metrics` takes, as `codec-bench list metrics` lists them. An error rate needs the name of a\n"
-        "recogniser in brackets: `wer[whisper-large-v3]`. `codec-bench show NAME` prints the protocol of a metric, its\n"
+        "The names that `--metrics` takes, as `codec-bench list metrics` lists them. An error rate needs the name of "
+        "a\n"
+        "recogniser in brackets: `wer[whisper-large-v3]`. `codec-bench show NAME` prints the protocol of a metric, "
+        "its\n"
         "paper and the implementation that it agrees with. The metrics of the answers of a model (accuracy, BLEU and\n"
         "others) are on the page [answers](../metrics/answers.md).\n\n"
-        f"“{COST}” is the processor time that a metric alone takes for an hour of sound, in seconds, measured on two cores of\n"
-        "an AMD EPYC with the embedded speech; of error rates with Whisper tiny.en. Metrics that share a model share most of it. It is\n"
+        f"“{COST}” is the processor time that a metric alone takes for an hour of sound, in seconds, measured on two "
+        f"cores of\n"
+        "an AMD EPYC with the embedded speech; of error rates with Whisper tiny.en. Metrics that share a model share "
+        "most of it. It is\n"
         "empty where the weights were not at hand.\n\n" + table(head, rows) + "\n## Where they come from\n\n"
-        "The licence is that of the weights that a metric reads in its default form. Metrics without one read no weights, or their\n"
-        "brackets name the model ([weights](weights.md)). Where no paper is named, the page of the metric has the definition.\n\n"
-        "A test compares each metric with what it agrees with, and both are given the signals that the metric reads: one channel, at its rate\n"
-        "([how they are made](../data.md#full-scale-and-silence)). The last column says which weights that test uses:\n\n"
+        "The licence is that of the weights that a metric reads in its default form. Metrics without one read no "
+        "weights, or their\n"
+        "brackets name the model ([weights](weights.md)). Where no paper is named, the page of the metric has the "
+        "definition.\n\n"
+        "A test compares each metric with what it agrees with, and both are given the signals that the metric reads: "
+        "one channel, at its rate\n"
+        "([how they are made](../data.md#full-scale-and-silence)). The last column says which weights that test uses:\n"
+        "\n"
         "- *published*: the weights that people use.\n"
-        "- *stand-in*: made-up weights in the published layout, given to both programs. Such a test shows that the arithmetic is\n"
+        "- *stand-in*: made-up weights in the published layout, given to both programs. Such a test shows that the "
+        "arithmetic is\n"
         "  the same. It does not show that the published file loads, nor what scores it gives.\n"
         "- *published, stand-in*: both. The test with published weights is skipped on a machine that lacks them.\n"
-        "- *none needed*: the metric reads no weights, or the test gives it what a model would have computed. The model in the\n"
+        "- *none needed*: the metric reads no weights, or the test gives it what a model would have computed. The "
+        "model in the\n"
         "  brackets has a row of its own under [features](#features).\n\n"
-        "The column is read from the marks of the tests (`@pytest.mark.compares`). A metric without such a test cannot be listed.\n\n"
+        "The column is read from the marks of the tests (`@pytest.mark.compares`). A metric without such a test cannot "
+        "be listed.\n\n"
         + table(("metrics", "paper", "agrees with", "licence of the weights", COMPARISON), sources(marks))
         + "\n## What moves them\n\n"
-        "How far a metric moves when nothing that a listener would mind has changed, in units of its spread over five codecs: 1 means that the\n"
-        "change moves it as far as these codecs typically differ. [Stability](../stability.md) says how it is measured.\n\n"
+        "How far a metric moves when nothing that a listener would mind has changed, in units of its spread over five "
+        "codecs: 1 means that the\n"
+        "change moves it as far as these codecs typically differ. [Stability](../stability.md) says how it is "
+        "measured.\n\n"
         + moved()
-        + "\nThe weights of these metrics could not be had where the table was made. Made-up weights would say nothing of the metric, so there are no\n"
-        "rows for them. Each command needs the weights alone (`codec-bench weights fetch NAME`) and takes the embedded clips. Add `--data FOLDER` for\n"
-        "`emotion_accuracy`, which needs clips whose ids name an emotion, and for `watermark_kept` and `watermark_bits`, which need clips that carry a\n"
-        'mark. Error rates are measured with the recogniser in brackets (`"wer[whisper-small]"`). Statistics of sets have no value for a clip, and\n'
+        + "\nThe weights of these metrics could not be had where the table was made. Made-up weights would say nothing "
+        "of the metric, so there are no\n"
+        "rows for them. Each command needs the weights alone (`codec-bench weights fetch NAME`) and takes the embedded "
+        "clips. Add `--data FOLDER` for\n"
+        "`emotion_accuracy`, which needs clips whose ids name an emotion, and for `watermark_kept` and "
+        "`watermark_bits`, which need clips that carry a\n"
+        'mark. Error rates are measured with the recogniser in brackets (`"wer[whisper-small]"`). Statistics of sets '
+        "have no value for a clip, and\n"
         "`bitrate` hears no sound.\n\n"
         + not_moved()
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
         + table(("name", "metrics"), groups)
         + "\n## Features\n\n"
         "A feature is something expensive that one model computes once per signal, and that several metrics share.\n"
-        "Recognisers (features with languages) and speaker encoders are named in brackets: `wer[NAME]`, `sim[NAME]`.\n\n"
-        + table(("name", "what it is", "languages", COMPARISON), computed)
-        + "\n## Rules for texts\n\n"
+        "Recognisers (features with languages) and speaker encoders are named in brackets: `wer[NAME]`, `sim[NAME]`.\n"
+        "\n" + table(("name", "what it is", "languages", COMPARISON), computed) + "\n## Rules for texts\n\n"
         "A rule says how texts are made comparable before errors are counted. It is named after an `@`:\n"
         "`wer[whisper-large-v3]@seed-tts`. [Error rates](../metrics/error_rate.md) describes them.\n\n"
         + table(("name", "what it does"), rules)
@@ -411,8 +428,10 @@ def benchmarks_page() -> str:
     parts = [
         "# Benchmarks\n\n"
         "The names that `codec-bench run` takes, as `codec-bench list benchmarks` lists them. `codec-bench show NAME`\n"
-        "prints a definition with its data, prompt and published numbers. A number of questions or a licence that the publisher\n"
-        "of the data does not state is unknown. How to define a benchmark of your own: [definitions](../definitions.md).\n"
+        "prints a definition with its data, prompt and published numbers. A number of questions or a licence that the "
+        "publisher\n"
+        "of the data does not state is unknown. How to define a benchmark of your own: "
+        "[definitions](../definitions.md).\n"
     ]
     head = ("name", "language", "questions", "answer", "primary metric", "licence of the data")
     for category, members in sorted(by_category.items()):
@@ -445,9 +464,11 @@ def benchmarks_page() -> str:
             table(("name", "benchmarks", "what it covers", "which"), suites),
             "\n## Rubrics\n\nA rubric is how a judge (a model that rates answers) is asked: `rating[NAME]`.\n\n",
             table(("name", "range", "what it rates"), rubrics),
-            "\n## Prompts\n\nA definition names one of these prompts or writes its own. Some models and families have a variant.\n\n",
+            "\n## Prompts\n\nA definition names one of these prompts or writes its own. Some models and families have "
+            "a variant.\n\n",
             table(("name", "what it asks", "variants"), prompts),
-            "\n## Steps of post-processing\n\nA step reads something out of an answer before it is scored. All of them are\n"
+            "\n## Steps of post-processing\n\nA step reads something out of an answer before it is scored. All of them "
+            "are\n"
             "described on the page [answers](../metrics/answers.md#post-processing).\n\n",
             table(("name", "what it does"), steps),
         ]
@@ -459,7 +480,8 @@ SIGNS = (
     ("Devanagari digits", "hi", "कमरा ७"), ("Thai digits", "th", "ห้อง ๗"), ("full-width letters", "ja", "ＡＢＣ駅"),
     ("emoji", "en", "well done 👍🏽"), ("joined emoji", "en", "the 👩‍👩‍👧 came"),
     ("a tag in square brackets", "en", "[laughs] well"), ("a tag in angle brackets", "en", "<happy>well</happy>"),
-    ("a tag in round brackets", "en", "(sighs) well"), ("a tag in round brackets", "zh", "(叹气) 好"), ("an accent", "en", "a naïve café"),
+    ("a tag in round brackets", "en", "(sighs) well"), ("a tag in round brackets", "zh", "(叹气) 好"),
+    ("an accent", "en", "a naïve café"),
     ("a mark of direction", "he", "שלום\u200f עולם"),
 )  # fmt: skip
 """What people meet in texts: what it is, the language, and a text with it."""
@@ -486,8 +508,10 @@ def model_cards_page() -> str:
     held = codec_bench.show("model-card-2026")["benchmarks"]
     parts = [
         "# What model cards print\n\n"
-        "The cards of 2025 and 2026 print scores on sets of sound. These tables say under which name each is defined here, or why it is not.\n"
-        "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a table for a model of yours. FLEURS in\n"
+        "The cards of 2025 and 2026 print scores on sets of sound. These tables say under which name each is defined "
+        "here, or why it is not.\n"
+        "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a "
+        "table for a model of yours. FLEURS in\n"
         "all of its languages and the Open ASR leaderboard are suites of their own, which the tables name.\n"
         "How a number here compares with a published one stands in the README of each benchmark.\n"
     ]
@@ -525,18 +549,23 @@ def models_page() -> str:
     ends = [
         (
             code(row.name), plain(row.served.at), str(row.served.until or "not announced"),
-            code(row.served.successor) if row.served.successor else "", plain(row.served.source), str(row.served.looked_up),
+            code(row.served.successor) if row.served.successor else "", plain(row.served.source),
+            str(row.served.looked_up),
         )
         for row in models if row.served is not None
     ]  # fmt: skip
     return (
         "# Models\n\n"
-        "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A model of your own is a\n"
+        "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A model of your own is "
+        "a\n"
         "class in a file (`./mine.py:MyModel`) or a YAML file (`./mine.yaml`, see [isolated](../isolated.md)).\n\n"
         + table(("name", "what it is", "reached by", "takes", "gives", "licence of the weights"), rows)
-        + "\n## How long services serve them\n\nWhat the vendors announced, and when it was looked up. `run` refuses a model"
-        " that is shut down, at the address of its\nvendor and unless told `--anyway`; its recorded answers can always be"
-        " scored. `validate NAME` notes a shutdown from 60\ndays before. Models that anybody can serve have no such day.\n\n"
+        + "\n## How long services serve them\n\nWhat the vendors announced, and when it was looked up. `run` refuses a "
+        "model"
+        " that is shut down, at the address of its\nvendor and unless told `--anyway`; its recorded answers can always "
+        "be"
+        " scored. `validate NAME` notes a shutdown from 60\ndays before. Models that anybody can serve have no such "
+        "day.\n\n"
         + table(("name", "service", "until", "successor", "source", "looked up"), ends)
         + prices_table(models)
         + checked_tables(models)
@@ -554,10 +583,13 @@ def prices_table(models: Sequence[ModelRow]) -> str:
     ]  # fmt: skip
     missing = [row.name for row in models if row.prices is None and row.served is not None]
     return (
-        "\n## What they cost\n\nUS dollars for a million tokens, a minute of sound that is sent, or a million characters that"
-        " are spoken; audio tokens\nwithout a price of their own cost as much as text. `--max-cost-usd` and the costs in"
+        "\n## What they cost\n\nUS dollars for a million tokens, a minute of sound that is sent, or a million "
+        "characters that"
+        " are spoken; audio tokens\nwithout a price of their own cost as much as text. `--max-cost-usd` and the costs "
+        "in"
         " reports go by these, `--batch` by half of\nthem. Another model or address has no prices until they are set:"
-        " `--set NAME.prices='{input: 1, output: 4}'`. Prices in other\ncurrencies, and those that depend on a subscription or"
+        " `--set NAME.prices='{input: 1, output: 4}'`. Prices in other\n"
+        "currencies, and those that depend on a subscription or"
         " were not found at the vendor, are left out. "
         f"No prices are known of {code(*missing)}.\n\n" + table(("name", *PARTS, "until", "source", "looked up"), rows)
     )
@@ -578,10 +610,12 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
     }
     others = [row.name for row in models if row.checked is None and row.served is None and row.name in named]
     return (
-        "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the documentation"
+        "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the "
+        "documentation"
         " that the vendor publishes, and what\nthe types write is read.\n\n"
         + table(("reached by", "checked against"), ways)
-        + "\nWhere the facts of models with open weights were read, and what was not found there. What vLLM serves is what its"
+        + "\nWhere the facts of models with open weights were read, and what was not found there. What vLLM serves is "
+        "what its"
         " registry lists\n(vllm/model_executor/models/registry.py 0002bff). Recognisers of this process rest on their"
         " [checkpoints](weights.md), and cascades on\nother models.\n\n"
         + table(("name", "where", "looked up"), facts)
@@ -592,7 +626,8 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
 def presets_page() -> str:
     """What each preset asks for."""
     parts = [
-        "# Presets\n\nA preset is a list of metrics with a name: `codec-bench eval --preset NAME`. `--metrics` adds further ones.\n"
+        "# Presets\n\nA preset is a list of metrics with a name: `codec-bench eval --preset NAME`. `--metrics` adds "
+        "further ones.\n"
     ]
     for row in custom_names("presets"):
         preset = read_config("preset", row["name"])
@@ -630,8 +665,10 @@ def commands_page() -> str:
     """Every command with its options, from the program's own help."""
     parts = [
         "# Commands\n\n"
-        "What `codec-bench COMMAND --help` prints. Data goes to standard output and everything else to standard error.\n"
-        "The exit code is 0 when the command did what it was asked, 2 when the input has to be mended, and 3 when it finished\n"
+        "What `codec-bench COMMAND --help` prints. Data goes to standard output and everything else to standard "
+        "error.\n"
+        "The exit code is 0 when the command did what it was asked, 2 when the input has to be mended, and 3 when it "
+        "finished\n"
         "and some items failed.\n"
     ]
     for words, command in commands(typer.main.get_command(app), ()):
@@ -702,7 +739,8 @@ def api_page() -> str:
 
     return (
         "# Python\n\n"
-        "`import codec_bench` gives the names below and loads no large package; a name is loaded when it is first used. On the\n"
+        "`import codec_bench` gives the names below and loads no large package; a name is loaded when it is first "
+        "used. On the\n"
         "site each table is followed by the full description of its names. In a terminal the same text is printed by\n"
         '`python -c "import codec_bench; help(codec_bench.evaluate)"`.\n'
         + section("Functions", "`from codec_bench import NAME`", [public(name) for name in functions])

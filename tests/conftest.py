@@ -33,7 +33,8 @@ RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# The cores belong to other processes too, and libraries wait for their threads by computing nothing. They read this when
+# The cores belong to other processes too, and libraries wait for their threads by computing nothing. They read this
+# when
 # they are imported, which the conftest.py of a room may do before pytest configures anything.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -169,8 +170,10 @@ LONG_FILES = [
     "features/recognisers/test_qwen3_asr.py",
 ]
 PROGRAM_FILES = {
-    "apps/building/test_whole.py", "apps/cluster/test_real_slurm.py", "audio/test_loudness.py", "benchmark/metrics/test_captions.py",
-    "benchmark/metrics/test_registry.py", "codecs/test_codecs.py", "codecs/test_command_examples.py", "decoding/test_decode.py",
+    "apps/building/test_whole.py", "apps/cluster/test_real_slurm.py", "audio/test_loudness.py",
+    "benchmark/metrics/test_captions.py",
+    "benchmark/metrics/test_registry.py", "codecs/test_codecs.py", "codecs/test_command_examples.py",
+    "decoding/test_decode.py",
     "metrics/test_level.py", "report/test_paper.py",
 }  # fmt: skip
 """Files whose tests use an optional program of the machine."""
@@ -218,7 +221,8 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("any machine")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # pytest loads readline, which tells all processes that are started from here that a line has 80 columns. `os.environ`
+    # pytest loads readline, which tells all processes that are started from here that a line has 80 columns.
+    # `os.environ`
     # does not show it.
     for variable in ("COLUMNS", "LINES"):
         if variable not in os.environ:
@@ -290,7 +294,9 @@ def one_thread():
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_workers():
-    """The workers of runs that tests start in this process are forked, which saves their imports (`golden/forked.py`)."""
+    """The workers of runs that tests start in this process are forked, which saves their
+    imports (`golden/forked.py`).
+    """
     from codec_bench.engine import pool
 
     if sys.platform != "linux":
@@ -392,7 +398,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:
         torch = sys.modules["torch"]
-        # Where CUDA has not begun, `torch.manual_seed` writes the stack down for it, which takes longer than most tests.
+        # Where CUDA has not begun, `torch.manual_seed` writes the stack down for it, which takes longer than most
+        # tests.
         (torch if torch.cuda.is_initialized() else torch.default_generator).manual_seed(0)
     if item.get_closest_marker("gpu") is not None:
         import torch
@@ -481,7 +488,9 @@ def give_back(config: pytest.Config, growth: int) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter):
-    """The last lines of a run: how many tests were skipped, by reason, and the memory of the largest process of tests."""
+    """The last lines of a run: how many tests were skipped, by reason, and the memory of the
+    largest process of tests.
+    """
     result = yield
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(

@@ -42,21 +42,24 @@ RATE = 16_000
 WEIGHTS = "utmos22_strong_step7459_v1.pt"
 PACKAGE = Path(file_content.__file__).parents[1]
 CACHES = {
-    "models/cache.py": "answers of models and replies of judges, by the content of the sounds that they were asked about",
+    "models/cache.py": "answers of models and replies of judges, by the content of the sounds that they were asked "
+    "about",
     "data/tars.py": "where the members of tar files are",
     "data/archives.py": "unpacked archives",
     "decoding/table.py": "footers and decoded rows of Parquet files, in a process",
     "decoding/span.py": "the sounds that segments were cut from last, in a process",
     "engine/running.py": "features (engine/cache.py), by the content of the audio and of the weights (engine/plan.py)",
     "weights/find.py": "the folder of fetched weights, whose identity is their content",
-    "weights/converted.py": "converted tensors, by the content of the weights and the code: tests/weights/test_converted.py",
+    "weights/converted.py": "converted tensors, by the content of the weights and the code: "
+    "tests/weights/test_converted.py",
     "models/isolated.py": "what tells models in their own environments apart: the content of the files that they load",
     "config/file_content.py": "hashes of files",
     "config/registry.py": "modules of own code, in a process",
     "kernels/compilation/cpu.py": "compiled kernels: tests/kernels/test_compilation.py",
     "data/remote.py": "fetched manifests, named by their content: tests/data/test_remote.py",
     "workers/environment.py": "environments, named by the content of their lists: tests/workers/test_environment.py",
-    "store/judge_tests.py": "tests of judges, named by the content of a judge's own file: tests/benchmark/judge/test_tested.py",
+    "store/judge_tests.py": "tests of judges, named by the content of a judge's own file: "
+    "tests/benchmark/judge/test_tested.py",
     "store/judge_successions.py": "comparisons of judges, as above",
     "engine/recorded_sounds.py": "the finished items of a run",
     "audio/clip.py": "the answers of a run, and the sessions of conversations",

@@ -78,8 +78,8 @@ def script():
 def test_what_a_metric_was_compared_with_is_read_from_the_marks_of_tests(script, tmp_path):
     head = "import pytest\n\n\n"
     (tmp_path / "test_one.py").write_text(
-        head
-        + '@pytest.mark.compares("stoi", "whisper-tiny*", weights="stand-in")\n@pytest.mark.long\ndef test_it():\n    pass\n'
+        head + '@pytest.mark.compares("stoi", "whisper-tiny*", weights="stand-in")\n@pytest.mark.long\ndef test_it():\n'
+        "    pass\n"
     )
     (tmp_path / "test_two.py").write_text(
         head + '@pytest.mark.compares("stoi", weights="published")\ndef test_it(): ...\n'
@@ -207,7 +207,8 @@ def test_the_tutorial_of_a_model_that_answers_prints_what_comes_out(tmp_path, mo
     entry = row["metrics"]["accuracy[label]"]
     low, high = entry["ci95"]
     line = (
-        f" voice       pitch   accuracy[label] (primary)   {entry['value']:.3f}   {low:.3f} to {high:.3f}     0.50   {entry['n']}"
+        f" voice       pitch   accuracy[label] (primary)   {entry['value']:.3f}   {low:.3f} to {high:.3f}     0.50   "
+        f"{entry['n']}"
         f"        {entry['failed']}               {entry['counting_failures']['value']:.3f}\n"
     )
     tutorial = (ROOT / "docs" / "tutorials" / "audio_model.md").read_text("utf-8")

@@ -1,4 +1,6 @@
-"""The examples of docstrings are run: every public name and every metric's family has one, and it gives what it says."""
+"""The examples of docstrings are run: every public name and every metric's family has one, and
+it gives what it says.
+"""
 
 from __future__ import annotations
 

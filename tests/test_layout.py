@@ -120,7 +120,8 @@ def room_of(module: str) -> str:
 def test_the_linked_rooms_are_there(name):
     link = PACKAGE / name
     assert link.is_symlink() and os.readlink(link) == f"../{name}", (
-        f"codec_bench/{name} must be a symbolic link to ../{name}; on Windows clone with 'git clone -c core.symlinks=true'"
+        f"codec_bench/{name} must be a symbolic link to ../{name}; on Windows clone with 'git clone -c "
+        f"core.symlinks=true'"
     )
     assert any(file.parts[0] == name for file in project_files()), f"{name}/ holds no file, so git would not keep it"
     assert not (ROOT / name / "__init__.py").exists(), f"{name}/ must not be importable by its bare name"

@@ -91,7 +91,9 @@ def built(tmp_path_factory) -> dict[str, Path]:
 
 
 class Environment:
-    """A virtual environment whose own packages come first and the running environment's, as dependencies, after them."""
+    """A virtual environment whose own packages come first and the running environment's, as
+    dependencies, after them.
+    """
 
     def __init__(self, folder: Path) -> None:
         execute(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)

@@ -139,7 +139,7 @@ warn_return_any = true
 strict_equality = true
 extra_checks = true
 """
-"""What a strict mode has beyond the project's own settings, which stay as they are for the package: its cache serves."""
+"""What a strict mode adds to the project's settings, which stay for the package, so that its cache serves."""
 
 
 def type_errors(text: str, folder: Path) -> list[str]:

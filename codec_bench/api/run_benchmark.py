@@ -95,7 +95,10 @@ def run_benchmark(
         >>> from pathlib import Path
         >>> from codec_bench import run_benchmark
         >>> Path("capitals").mkdir(exist_ok=True)
-        >>> rows = ['{"id": "a", "q": "Of France?", "right": "Paris"}', '{"id": "b", "q": "Of Italy?", "right": "Rome"}']
+        >>> rows = [
+        ...     '{"id": "a", "q": "Of France?", "right": "Paris"}',
+        ...     '{"id": "b", "q": "Of Italy?", "right": "Rome"}',
+        ... ]
         >>> written = Path("capitals/rows.jsonl").write_text("\\n".join(rows))
         >>> written = Path("capitals/benchmark.yaml").write_text('''
         ... version: 1

@@ -83,7 +83,8 @@ class Dnsmos(PreparedFeature):
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 
     Paper: C. K. A. Reddy, V. Gopal, R. Cutler, "DNSMOS P.835", ICASSP 2022 (`sig`, `bak`, `ovrl`), and "DNSMOS", ICASSP
-    2021 (`p808`). Reference implementation: speechmos 0.0.1 with onnxruntime and librosa 0.11, to 1e-4 (measured: 1e-5).
+    2021 (`p808`). Reference implementation: speechmos 0.0.1 with onnxruntime and librosa 0.11, to 1e-4 (measured:
+    1e-5).
 
     Args:
         weights: a folder with `sig_bak_ovr.onnx` and `model_v8.onnx`, or None for those in the installed package.

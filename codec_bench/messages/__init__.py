@@ -10,8 +10,9 @@ Which file to open
     `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`;
     `general.py` for several rooms; `errors.py` the exceptions that carry them.
 
-Every other module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
-its parameters, never by sentences. A sentence is a format string over the parameters, or a function of them.
+Every other module of this package is the catalogue of one room, its codes by severity. Code decides by
+`Diagnostic.code` and its parameters, never by sentences. A sentence is a format string over the parameters, or a
+function of them.
 """
 
 from __future__ import annotations

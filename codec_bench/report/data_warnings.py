@@ -23,21 +23,28 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 _TEXTS = {
     "another": "in {many} the audio equals that of {other} sample by sample. Check for one file under two names",
-    "shared": "{many} have the audio of another item ({different:g} different recordings). Where the speaker is unknown, "
+    "shared": "{many} have the audio of another item ({different:g} different recordings). Where the speaker is "
+    "unknown, "
     "intervals and tests count each recording as one unit",
-    "copied": "{many} have the audio of another file of the system and other texts, such as {other}. Check the file names",
-    "repeated": "{many} repeat a question: the same audio and expected answer ({different:g} different questions). Where "
+    "copied": "{many} have the audio of another file of the system and other texts, such as {other}. Check the file "
+    "names",
+    "repeated": "{many} repeat a question: the same audio and expected answer ({different:g} different questions). "
+    "Where "
     "the speaker is unknown, intervals and tests count each question as one unit",
-    "implausible": "{metric} is below {limit:g} in {many} (median {median:.3g}). The audio may be shifted, reordered or "
+    "implausible": "{metric} is below {limit:g} in {many} (median {median:.3g}). The audio may be shifted, reordered "
+    "or "
     "inverted, or the system does not preserve the waveform",
-    "channels": "{many} have audio in {heard:.3g} of {channels:.3g} channels on average. Metrics measure the mean of the "
+    "channels": "{many} have audio in {heard:.3g} of {channels:.3g} channels on average. Metrics measure the mean of "
+    "the "
     "channels, which the empty ones make quieter",
-    "rate": "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz. The "
+    "rate": "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz. "
+    "The "
     "rate in the files looks wrong; scores use it as stated",
     "folded": "the {channels:.3g} channels of {many} became equal. Metrics measure the mean of the channels and do not "
     "show this",
     "around": "{many} have more silence than speech ({silence_s:.1f} s around {sound_s:.1f} s on average). {moved}",
-    "empty": "{many} are band-limited to {top_khz:.1f} kHz, below what their rate ({rate_khz:g} kHz) or a metric allows. "
+    "empty": "{many} are band-limited to {top_khz:.1f} kHz, below what their rate ({rate_khz:g} kHz) or a metric "
+    "allows. "
     "{moved}",
 }
 

@@ -16,8 +16,8 @@ from codec_bench.terminal.output import errors_as_json
 class StrictCommand(typer.core.TyperCommand):
     """A command whose options have one value each and never the next option.
 
-    An option of several values (`OptionKind.several` in its annotation) may be repeated. A function's attribute `alone` maps
-    flags to the values of options that are typed without one.
+    An option of several values (`OptionKind.several` in its annotation) may be repeated. A function's attribute `alone`
+    maps flags to the values of options that are typed without one.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ from codec_bench.text.normalise import get_normaliser
 Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
 PLAIN_CHARACTERS = 300_000
-"""Characters of a call whose words are numbered in Python, at most a tenth of a second, before compiled code is loaded."""
+"""Up to so many characters, words are numbered in Python, in at most 0.1 s; beyond, compiled code is loaded."""
 _WHITE_CODES = 0x3001
 """From this code point on there is no white space."""
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps

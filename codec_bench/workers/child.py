@@ -2,9 +2,9 @@
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
-Of codec_bench it imports only `wire.py` and `machine/memory.py`. The started process is a guardian, which starts the worker.
-When host or worker is gone, it kills the worker's processes, removes its temporary folder, and exits with the worker's
-status. It never loads worker code, so no hanging call can stop the cleanup.
+Of codec_bench it imports only `wire.py` and `machine/memory.py`. The started process is a guardian, which starts the
+worker. When host or worker is gone, it kills the worker's processes, removes its temporary folder, and exits with the
+worker's status. It never loads worker code, so no hanging call can stop the cleanup.
 """
 
 from __future__ import annotations

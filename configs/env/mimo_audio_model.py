@@ -21,7 +21,8 @@ import torch
 
 RATE_HZ = 24_000  # of sounds in and out; a tensor is taken to have this rate
 _CLONE = (
-    "the code of MiMo-Audio is on no package index: clone github.com/XiaomiMiMo/MiMo-Audio and name the folder, whose code then "
+    "the code of MiMo-Audio is on no package index: clone github.com/XiaomiMiMo/MiMo-Audio and name the folder, whose "
+    "code then "
     "runs: --set NAME.load.repository=FOLDER"
 )
 
@@ -167,7 +168,8 @@ def _speak(model: Any, item: dict[str, Any], voice: str | None) -> str:
         return model.audio_understanding_sft(asks[0][0][0], "\n\n".join(filter(None, (system, asks[0][1]))))
     if system or any(len(sounds) != 1 or text for sounds, text in asks):
         raise Refused(
-            "MiMo-Audio takes one sound with a text, or turns that are one sound each, or turns of text; this request is none of them"
+            "MiMo-Audio takes one sound with a text, or turns that are one sound each, or turns of text; this request "
+            "is none of them"
         )
     dialogue = [{"role": role, "content": text if role == "assistant" else sounds[0]} for role, sounds, text in turns]
     return model.speech2text_dialogue_sft_multiturn(dialogue)

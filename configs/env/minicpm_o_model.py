@@ -14,7 +14,10 @@ import soundfile
 import torch
 
 RATE_HZ = 16_000  # of the sounds that `chat` takes
-_RUNS = "MiniCPM-o runs the Python files beside its checkpoint: look at them, and allow that with --set NAME.load.trust_remote_code=true"
+_RUNS = (
+    "MiniCPM-o runs the Python files beside its checkpoint: look at them, and allow that with --set "
+    "NAME.load.trust_remote_code=true"
+)
 # How the authors ask for a text to be read aloud in the voice of a sound that stands between the first two.
 _READ = (
     "模仿音频样本的音色并生成新的内容。",

@@ -16,8 +16,10 @@ import soundfile
 import torch
 
 _RUNS = (
-    "Step-Audio 2 runs code that is on no package index: clone github.com/stepfun-ai/Step-Audio2 and name the folder with "
-    "--set NAME.load.repository=FOLDER; it also runs the Python files beside the checkpoint: look at them, and allow that with "
+    "Step-Audio 2 runs code that is on no package index: clone github.com/stepfun-ai/Step-Audio2 and name the folder "
+    "with "
+    "--set NAME.load.repository=FOLDER; it also runs the Python files beside the checkpoint: look at them, and allow "
+    "that with "
     "--set NAME.load.trust_remote_code=true"
 )
 _DRAWN = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.05}

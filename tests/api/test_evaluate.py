@@ -24,7 +24,8 @@ def test_the_script_of_the_page_gives_the_numbers_of_its_codec_by_path(tmp_path,
     assert script.meta["config"]["codecs"] == {"mu-law": "MuLaw"}
     assert done.stdout == f"{script.summary()['systems']['mu-law']['metrics']['si_sdr']['value']}\n"
     by_path = evaluate(
-        codec=f"{tmp_path / 'script.py'}:MuLaw", data="embedded", metrics="si_sdr,bitrate", limit=3, out=tmp_path / "path",
+        codec=f"{tmp_path / 'script.py'}:MuLaw", data="embedded", metrics="si_sdr,bitrate", limit=3,
+        out=tmp_path / "path",
         workers=1, page=False, save_audio="none",
     )  # fmt: skip
     numbers = [[(s.id, s.metric, s.value) for s in run.scores("mu-law")] for run in (script, by_path)]

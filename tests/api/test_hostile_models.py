@@ -75,9 +75,11 @@ class StaysDown(Ends):
             os._exit(5)
 """
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
-    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"],
+    "primary": "accuracy[exact]",
 }  # fmt: skip
 RIGHT = ("Forks", "Patches")
 FAILS = {"Closes": "its pipe", "Ends": "exit code 5", "Exits": "SystemExit"}

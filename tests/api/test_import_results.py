@@ -20,9 +20,12 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 VERSA = [
-    {"key": "a", "utmos": 4.0, "dns_overall": 3.0, "whisper_wer_insert": 0, "whisper_wer_delete": 1, "whisper_wer_replace": 0, "whisper_wer_equal": 9, "whisper_hyp_text": "x", "ref_text": "y", "wer_note": True},
-    {"key": "b", "utmos": 2.0, "whisper_wer_insert": 2, "whisper_wer_delete": 0, "whisper_wer_replace": 1, "whisper_wer_equal": 1},
-    {"key": "c", "utmos": 3.0, "dns_overall": 2.0, "whisper_wer_insert": 0, "whisper_wer_delete": 0, "whisper_wer_replace": 0, "whisper_wer_equal": 0},
+    {"key": "a", "utmos": 4.0, "dns_overall": 3.0, "whisper_wer_insert": 0, "whisper_wer_delete": 1,
+        "whisper_wer_replace": 0, "whisper_wer_equal": 9, "whisper_hyp_text": "x", "ref_text": "y", "wer_note": True},
+    {"key": "b", "utmos": 2.0, "whisper_wer_insert": 2, "whisper_wer_delete": 0, "whisper_wer_replace": 1,
+        "whisper_wer_equal": 1},
+    {"key": "c", "utmos": 3.0, "dns_overall": 2.0, "whisper_wer_insert": 0, "whisper_wer_delete": 0,
+        "whisper_wer_replace": 0, "whisper_wer_equal": 0},
 ]  # fmt: skip
 """Lines of the form that `versa/bin/scorer.py` writes."""
 
@@ -54,7 +57,8 @@ def test_versa(tmp_path, form):
 
 
 @pytest.mark.parametrize(("name", "value", "message"), [
-    ("wer", -0.3, "the file holds -0.3, and no wer is below 0"), ("other_cer/strict", -1, "no other_cer/strict is below 0"),
+    ("wer", -0.3, "the file holds -0.3, and no wer is below 0"),
+    ("other_cer/strict", -1, "no other_cer/strict is below 0"),
     ("si_snr", -0.3, None), ("utmos", 1e308, "which no average can hold"), ("utmos", 10**400, "the file holds 1000"),
 ])  # fmt: skip
 def test_a_number_that_no_such_metric_has_is_a_failure(tmp_path, name, value, message):
@@ -112,7 +116,8 @@ def test_audiobenchs_ratings_are_read_by_item_where_all_are_in_the_file(tmp_path
 @pytest.mark.parametrize("toolkit", ["lm-eval", "lmms-eval"])
 def test_samples_and_results_of_the_harnesses(tmp_path, toolkit):
     lines = [
-        {"doc_id": k, "doc": {"q": k}, "target": "a", "arguments": [], "resps": [["a"]], "filtered_resps": ["a"], "doc_hash": "0", "exact_match": k % 2}
+        {"doc_id": k, "doc": {"q": k}, "target": "a", "arguments": [], "resps": [["a"]], "filtered_resps": ["a"],
+            "doc_hash": "0", "exact_match": k % 2}
         for k in range(4)
     ]  # fmt: skip
     if toolkit == "lm-eval":
@@ -122,8 +127,10 @@ def test_samples_and_results_of_the_harnesses(tmp_path, toolkit):
     assert name == ("exact_match/strict" if toolkit == "lm-eval" else "exact_match") + f"[imported/{toolkit}]"
     assert (metrics(run)[name]["value"], metrics(run)[name]["n"]) == (0.5, 4)
     complete = {
-        "results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict": 0.5, "exact_match_stderr,strict": 0.1, "wer,none": 0.25}},
-        "higher_is_better": {"gsm8k": {"exact_match": True, "wer": False}}, "n-samples": {"gsm8k": {"original": 9, "effective": 4}},
+        "results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict": 0.5, "exact_match_stderr,strict": 0.1,
+            "wer,none": 0.25}},
+        "higher_is_better": {"gsm8k": {"exact_match": True, "wer": False}},
+        "n-samples": {"gsm8k": {"original": 9, "effective": 4}},
     }  # fmt: skip
     file = tmp_path / "results.json"
     file.write_text(json.dumps(complete))
@@ -236,7 +243,17 @@ def test_plain_values_of_inspect_are_means_and_counts_over_their_base_are_a_rati
 
 
 @pytest.mark.parametrize("toolkit", ["audiobench", "lm-eval", "lmms-eval", "inspect"])
-@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"results": 3}', '{"results": {"a": 1}, "samples": [1], "sample_wer": [2]}', '{"samples": {"scores": 2}}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        "{}",
+        '{"results": 3}',
+        '{"results": {"a": 1}, "samples": [1], "sample_wer": [2]}',
+        '{"samples": {"scores": 2}}',
+    ],
+)
 def test_what_is_not_of_a_toolkits_form_is_one_sentence(tmp_path, toolkit, text):
     file = tmp_path / "x.json"
     file.write_text(text)

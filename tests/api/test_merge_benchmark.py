@@ -28,7 +28,8 @@ class Teller(Model):
         return Response(text=" ".join(words[len(request.id) % 2:]) if len(words) > 2 else None)
 '''
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Sentences of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Sentences of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"text": "t", "reference": "t", "level": "level"}},
     "prompt": {"messages": [{"content": [{"wordings": ["Say |{{ text }}", "The words are |{{ text }}"]}]}]},
     "metrics": ["cider", "wer[answer]", "bleu[13a]"], "primary": "cider", "subsets": {"level": "level"},
@@ -48,7 +49,8 @@ def ask(tmp_path, monkeypatch):
 
     def run(out, **settings):
         outcome = run_benchmark(
-            benchmark=str(folder), model=f"{tmp_path / 'models.py'}:Teller", out=tmp_path / out, workers=1, page=False, **settings
+            benchmark=str(folder), model=f"{tmp_path / 'models.py'}:Teller", out=tmp_path / out, workers=1, page=False,
+            **settings
         )  # fmt: skip
         (done,) = outcome.runs.values()
         return done

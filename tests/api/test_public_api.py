@@ -1,4 +1,6 @@
-"""The public API: what the examples in the docs show runs as it stands, and every public name is there and documented."""
+"""The public API: what the examples in the docs show runs as it stands, and every public name
+is there and documented.
+"""
 
 from __future__ import annotations
 

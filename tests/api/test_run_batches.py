@@ -20,9 +20,11 @@ from codec_bench.stats.answers import answers_of
 from codec_bench.store.answers import AnswerWriter, exchanges
 
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
-    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"],
+    "primary": "accuracy[exact]",
 }  # fmt: skip
 PRICES = {"input": 10.0, "output": 20.0, "date": "2026-11-22"}
 
@@ -44,7 +46,8 @@ class Service:
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         return {
-            "id": "c", "object": "chat.completion", "created": 1, "model": "m-2026", "choices": [choice], "usage": usage,
+            "id": "c", "object": "chat.completion", "created": 1, "model": "m-2026", "choices": [choice],
+            "usage": usage,
         }  # fmt: skip
 
     def end(self, state="completed", without=()):

@@ -107,7 +107,8 @@ ROWS = [
     {"id": "a6", "q": None, "right": "never asked", "level": "easy"},
 ]
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right", "level": "level"}},
     "prompt": {"messages": [{"role": "system", "content": ["Be brief."]}, {"content": ["{{ question }}"]}]},
     "metrics": ["accuracy[exact]", "wer[answer]", "bleu[13a]"], "primary": "accuracy[exact]",
@@ -572,8 +573,10 @@ def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tm
     ]
     columns = {"question": "q", "reference": "right", "choices": "choices"}
     benchmark = define(
-        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, postprocess=["option-letter"],
-        metrics=["accuracy[choice]"], primary="accuracy[choice]", failures={"toolkit": "Theirs", "counts": "as-wrong"}, published=[],
+        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={},
+        postprocess=["option-letter"],
+        metrics=["accuracy[choice]"], primary="accuracy[choice]", failures={"toolkit": "Theirs", "counts": "as-wrong"},
+        published=[],
     )  # fmt: skip
     ask(benchmark, page=True)
     (row,) = overview(tmp_path / "out")["benchmarks"]

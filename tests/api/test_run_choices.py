@@ -45,7 +45,8 @@ REQUESTS = "{{ question }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Options of the test.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "choices": "c", "reference": "r"}},
-    "prompt": {"messages": [{"content": [REQUESTS]}]}, "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"],
+    "prompt": {"messages": [{"content": [REQUESTS]}]}, "postprocess": ["option-letter"],
+    "metrics": ["accuracy[choice]"],
     "primary": "accuracy[choice]",
 }  # fmt: skip
 THREE = [{"id": f"t{n}", "q": "Which?", "c": ["this", "the right one", "that"], "r": "B"} for n in range(6)]

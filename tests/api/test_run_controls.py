@@ -46,13 +46,14 @@ ROWS = 16
 OF_TEXT = {
     "version": 1, "title": "Own", "summary": "Questions in text.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
-    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"],
+    "primary": "accuracy[exact]",
 }  # fmt: skip
 
 
 class Listener:
-    """What a local chat endpoint answers, by what it reads and, if it is `listening`, by the pitch of the sound; `seen` holds
-    what it got.
+    """What a local chat endpoint answers, by what it reads and, if it is `listening`, by the pitch of the sound; `seen`
+    holds what it got.
     """
 
     def __init__(self):

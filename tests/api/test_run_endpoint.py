@@ -22,9 +22,11 @@ from codec_bench.stats.summary_types import Answers, MetricSummary
 from codec_bench.store.answers import exchanges
 
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
-    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"],
+    "primary": "accuracy[exact]",
 }  # fmt: skip
 
 
@@ -357,7 +359,14 @@ def rated(ask, server, tmp_path):
 
 def judge_file(path, url, temperature=0.5):
     path.parent.mkdir(exist_ok=True)
-    held = {"version": 1, "kind": "openai-chat", "summary": "Judges.", "inputs": ["text"], "outputs": ["text"], "options": {"base_url": url, "model": "judge-1", "parameters": {"top_p": temperature}}}  # fmt: skip
+    held = {
+        "version": 1,
+        "kind": "openai-chat",
+        "summary": "Judges.",
+        "inputs": ["text"],
+        "outputs": ["text"],
+        "options": {"base_url": url, "model": "judge-1", "parameters": {"top_p": temperature}},
+    }
     path.write_text(yaml.safe_dump(held))
     return path
 

@@ -44,7 +44,8 @@ class Ear(BatchModel):
         return out
 '''
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "A long sound.", "category": "QA", "kind": "understanding", "language": "en",
+    "version": 1, "title": "Mine", "summary": "A long sound.", "category": "QA", "kind": "understanding",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": "audio", "choices": "c", "reference": "r"}},
     "prompt": {"messages": [{"content": [{"audio": "audio"}, "Is there a voice? A. No B. Yes"]}]},
     "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"], "primary": "accuracy[choice]",

@@ -1,4 +1,6 @@
-"""Two answers side by side, against a judge of known taste behind a local server: win rates, orders, ties, baselines."""
+"""Two answers side by side, against a judge of known taste behind a local server: win rates,
+orders, ties, baselines.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from codec_bench.stats.summary import summarise
 
 METRIC = "rating[pair-answers]"
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": [METRIC], "primary": METRIC,
 }  # fmt: skip
@@ -137,9 +140,11 @@ def test_it_may_be_a_column_of_the_data(ask, tmp_path):
 
 
 SPEECH = {
-    "version": 1, "title": "Spoken", "summary": "Texts to be read.", "category": "TTS", "kind": "generation", "language": "en", "wants": "audio",
+    "version": 1, "title": "Spoken", "summary": "Texts to be read.", "category": "TTS", "kind": "generation",
+    "language": "en", "wants": "audio",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"text": "text", "audio": "sound"}, "optional": ["audio"]},
-    "prompt": {"messages": [{"content": ["Read: {{ text }}"]}]}, "metrics": ["rating[pair-speech]"], "primary": "rating[pair-speech]",
+    "prompt": {"messages": [{"content": ["Read: {{ text }}"]}]}, "metrics": ["rating[pair-speech]"],
+    "primary": "rating[pair-speech]",
 }  # fmt: skip
 READER = """
 import numpy as np
@@ -193,7 +198,8 @@ def read(tmp_path, monkeypatch):
         def run(*models, baseline=None, **options):
             named = [str(tmp_path / f"{model}.py:Reader") for model in models]
             outcome = run_benchmark(
-                benchmark=str(folder), model=named, judge="openai-chat", page=False, workers=1, **{"out": tmp_path / "out", **options},
+                benchmark=str(folder), model=named, judge="openai-chat", page=False, workers=1,
+                **{"out": tmp_path / "out", **options},
                 baseline=str(tmp_path / f"{baseline}.py:Reader") if baseline in LEVELS else baseline,
                 options={"openai-chat": {"base_url": f"{http.url}/v1", "model": "j", "inputs": ["text", "audio"]}},
             )  # fmt: skip

@@ -54,7 +54,8 @@ class Drawn(Model):
         return Response(text=right if seed % 5 < 3 else "no idea")
 '''
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right", "level": "level"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "parameters": {"temperature": 0.7},
     "metrics": ["accuracy[exact]", "bleu[13a]", "cider"], "primary": "accuracy[exact]", "subsets": {"level": "level"},
@@ -112,7 +113,11 @@ def test_each_draw_is_recorded_scored_and_summarised(ask):
     values = [statistics.fmean(draw) for draw in zip(*by_question)]
     assert draws["values"] == pytest.approx(values) and draws["spread"] == pytest.approx(statistics.stdev(values))
     assert (draws["n"], draws["questions"]) == (3, 12)
-    expected = {"all": [all(one) for one in by_question], "any": [any(one) for one in by_question], "majority": [sum(one) > 1 for one in by_question]}  # fmt: skip
+    expected = {
+        "all": [all(one) for one in by_question],
+        "any": [any(one) for one in by_question],
+        "majority": [sum(one) > 1 for one in by_question],
+    }
     for rule, passed in expected.items():
         assert draws["passes"][rule]["value"] == pytest.approx(statistics.fmean(passed)), rule
         assert draws["passes"][rule]["ci95"] == pytest.approx(interval(passed).ends), "a share of questions"
@@ -148,7 +153,9 @@ def test_runs_are_compared_over_questions(ask):
 
 
 def test_a_draw_is_a_set_of_its_own_for_metrics_of_whole_sets(ask, tmp_path):
-    """CIDEr weighs words by the questions whose references have them: the first draw scores as a run without repeats."""
+    """CIDEr weighs words by the questions whose references have them: the first draw scores as
+    a run without repeats.
+    """
     drawn, first = ask(repeats=3)
     once, plain = ask(out="once")
     assert plain == [requests for requests in first if "draw" not in requests[0]]
@@ -167,7 +174,9 @@ def test_the_benchmark_says_by_which_rules_and_from_which_value_an_answer_passes
     rated = {"primary": "bleu[13a]", "metrics": ["cider", "accuracy[exact]"], "passing": {"at": 1.0}}
     folder, _ = ask(out="rated", repeats=2, definition={**rated, "primary": "cider"})
     draws, right = entry(folder, "cider")["draws"], entry(folder)["draws"]
-    assert {rule: one["value"] for rule, one in draws["passes"].items()} == {rule: one["value"] for rule, one in right["passes"].items()}  # fmt: skip
+    assert {rule: one["value"] for rule, one in draws["passes"].items()} == {
+        rule: one["value"] for rule, one in right["passes"].items()
+    }
 
 
 def test_a_run_that_was_stopped_goes_on_and_more_draws_ask_only_what_is_missing(ask, tmp_path):
@@ -209,7 +218,9 @@ def test_a_limit_can_be_raised_and_not_lowered(ask, stop):
 
 
 def test_a_choice_that_holds_another_question_under_the_same_id_is_refused(ask):
-    """Of two rows with one id the second is renamed, but a part that holds only the second does not know of the first."""
+    """Of two rows with one id the second is renamed, but a part that holds only the second
+    does not know of the first.
+    """
     rows = [{**row, "id": f"b{n // 2}"} for n, row in enumerate(ROWS)]
     folder, _ = ask(rows=rows, limit=2)
     before = complete(folder)
@@ -242,7 +253,8 @@ def test_sounds_keep_their_files_when_a_run_grows(ask):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"repeats": 3, "definition": {"parameters": {}}}, "is answered greedily, so that all 3 answers of 'drawn' to a question would be the same"),
+        ({"repeats": 3, "definition": {"parameters": {}}},
+            "is answered greedily, so that all 3 answers of 'drawn' to a question would be the same"),
         ({"repeats": 0}, "repeats is 0; expected a whole number from 1 to 1,000"),
         ({"repeats": 2.5}, "repeats is 2.5; expected"),
         ({"repeats": 3, "definition": {"passing": {"rules": "most"}}}, "all"),

@@ -23,7 +23,7 @@ from codec_bench.types import Response
 
 
 class Picky(Logged):
-    """Repeats what it is told, unless it is asked in the wording that it does not like. It stops after some answers if told."""
+    """Repeats its prompt, except in one wording. An option stops it after some answers."""
 
     info = ModelInfo("picky")
     identity = {"picky": 1}
@@ -40,7 +40,8 @@ WORDINGS = ["Say | {{ word }}", "Kindly say | {{ word }}", "The word is | {{ wor
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Words of the test.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"word": "w", "reference": "w"}},
-    "prompt": {"messages": [{"content": [{"wordings": WORDINGS}]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+    "prompt": {"messages": [{"content": [{"wordings": WORDINGS}]}]}, "metrics": ["accuracy[exact]"],
+    "primary": "accuracy[exact]",
 }  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""`--log`: what is written of a run, read back from TensorBoard, MLflow and Weights & Biases themselves, all offline."""
+"""`--log`: what is written of a run, read back from TensorBoard, MLflow and Weights & Biases
+themselves, all offline.
+"""
 
 from __future__ import annotations
 

@@ -127,7 +127,8 @@ class Copy:
 def test_a_codec_that_gives_its_reference_back_is_reported(tmp_path):
     (tmp_path / "own.py").write_text(COPY, "utf-8")
     run = evaluate(
-        codec=f"unprocessed,{tmp_path / 'own.py'}:Copy,opus-12k", data=list(open_source("embedded"))[:LIMIT], metrics="stoi", out=tmp_path / "run",
+        codec=f"unprocessed,{tmp_path / 'own.py'}:Copy,opus-12k", data=list(open_source("embedded"))[:LIMIT],
+        metrics="stoi", out=tmp_path / "run",
     )  # fmt: skip
     assert {name: held["same"] for name, held in run.summary()["systems"].items()} == {
         "unprocessed": 0,
@@ -157,7 +158,8 @@ def test_networks_that_cover_more_than_the_data_hold_are_named():
     for _ in range(8):
         tally.add([{"code": "reference", "note": {"code": "empty_band", "top_khz": 3.9, "rate_khz": 8.0}}])
     wide = {name: {"hears_hz": 48_000, "moved_by": None} for name in ("nisqa_mos", "sigmos_ovrl")}
-    facts = {**wide, "dnsmos_ovrl": {"hears_hz": 16_000, "moved_by": {"narrow band": 0.8}}, "stoi": {"hears_hz": 10_000, "moved_by": {"narrow band": 0.0}},
+    facts = {**wide, "dnsmos_ovrl": {"hears_hz": 16_000, "moved_by": {"narrow band": 0.8}},
+        "stoi": {"hears_hz": 10_000, "moved_by": {"narrow band": 0.0}},
              "pesq_nb": {"hears_hz": 8_000, "moved_by": None}, "bitrate": {}}  # fmt: skip
     (one,) = tally.warned(8, facts)
     assert (one.kind, one.n, one.of) == ("empty", 8, 8)

@@ -313,7 +313,13 @@ def test_model_scorers(bench, error):
 def test_evaluate(bench, error):
     module = bench("bench_evaluate")
     parts = {"sig_mos": 3.0, "bak_mos": 3.0, "ovrl_mos": 3.0, "p808_mos": 3.0}
-    plain = {"wer": 0.25, "rows": [{"id": "a", "pesq_wb": None, "stoi": 1e-5, "dnsmos": parts}, {"id": "b", "pesq_wb": 2.0, "stoi": 0.9, "dnsmos": parts}]}  # fmt: skip
+    plain = {
+        "wer": 0.25,
+        "rows": [
+            {"id": "a", "pesq_wb": None, "stoi": 1e-5, "dnsmos": parts},
+            {"id": "b", "pesq_wb": 2.0, "stoi": 0.9, "dnsmos": parts},
+        ],
+    }
     by_name = {("a", "pesq_wb"): None, ("a", "stoi"): None, ("b", "pesq_wb"): 2.0, ("b", "stoi"): 0.9}
     by_name |= {(id, f"dnsmos_{item}"): 3.0 for id in "ab" for item in ("sig", "bak", "ovrl", "p808")}
     passes(module.compare, by_name, 0.25, plain)

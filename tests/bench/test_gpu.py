@@ -69,7 +69,10 @@ def test_a_script_is_tried_on_a_device_that_refuses_what_a_real_one_would(tmp_pa
 
 
 def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_reported():
-    hanging = "import subprocess, sys; print('so far', flush=True); subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    hanging = (
+        "import subprocess, sys; print('so far', flush=True); subprocess.run([sys.executable, '-c', 'import time; "
+        "time.sleep(60)'])"
+    )
     outcome = gpu.run(gpu.Step("a", 1, ("-c", hanging)), dict(os.environ), 1)
     assert (outcome.state, outcome.output) == ("ended after 1 s", "so far") and outcome.seconds < 20
 

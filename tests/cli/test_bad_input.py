@@ -79,7 +79,8 @@ FAILED = {
 
 def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good):
     code, _out, err = cli(
-        "eval", "--codec", "opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out", "run", "--no-cache", "--no-check",
+        "eval", "--codec", "opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out",
+        "run", "--no-cache", "--no-check",
     )  # fmt: skip
     assert code == 3, err
     run = open_run(folder / "run")
@@ -120,7 +121,8 @@ def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good
     assert "beyond full scale" in notes["loud"][0]
     # The good sample has the same numbers as when it is evaluated alone.
     code, _, err = cli(
-        "eval", "--codec", "opus-12k", "--data", folder / "good.wav", "--metrics", "stoi,pesq_wb,dnsmos,si_sdr", "--out", "alone", "--no-cache", "--no-check",
+        "eval", "--codec", "opus-12k", "--data", folder / "good.wav", "--metrics", "stoi,pesq_wb,dnsmos,si_sdr",
+        "--out", "alone", "--no-cache", "--no-check",
     )  # fmt: skip
     assert code == 0, err
     for score in open_run(folder / "alone").scores():

@@ -31,13 +31,15 @@ def data(tmp_path_factory):
 def run(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     return evaluate(
-        codec="unprocessed,g711-ulaw", data=data, metrics="stoi,bitrate", out=folder, by="room", cache=False, workers=1, page=False
+        codec="unprocessed,g711-ulaw", data=data, metrics="stoi,bitrate", out=folder, by="room", cache=False, workers=1,
+        page=False
     )  # fmt: skip
 
 
 def test_the_summary_and_the_terminal_agree(command, run, data, tmp_path):
     code, out, _ = command(
-        "eval", "--codec", "unprocessed,g711-ulaw", "--data", data, "--metrics", "stoi,bitrate", "--out", run.folder, "--by", "spk,room",
+        "eval", "--codec", "unprocessed,g711-ulaw", "--data", data, "--metrics", "stoi,bitrate", "--out", run.folder,
+        "--by", "spk,room",
         "--by", "duration",
     )  # fmt: skip
     assert code == 0

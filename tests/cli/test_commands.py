@@ -26,7 +26,8 @@ def run(tmp_path_factory):
     from codec_bench import evaluate
 
     return evaluate(
-        codec="opus-12k,g711-ulaw", data="embedded", metrics="stoi,si_sdr,bitrate", limit=6, out=tmp_path_factory.mktemp("cli") / "run",
+        codec="opus-12k,g711-ulaw", data="embedded", metrics="stoi,si_sdr,bitrate", limit=6,
+        out=tmp_path_factory.mktemp("cli") / "run",
         cache=False, workers=1,
     )  # fmt: skip
 
@@ -145,7 +146,8 @@ def test_the_list_of_metrics_is_by_topic_and_says_what_each_needs(command):
 @pytest.mark.parametrize(
     "name, says",
     [
-        ("stoi", "pystoi"), ("dnsmos", "dnsmos/speechmos"), ("wer[pocketsphinx]", "pocketsphinx"), ("wer", "recogniser"), ("opus-12k", "12000"),
+        ("stoi", "pystoi"), ("dnsmos", "dnsmos/speechmos"), ("wer[pocketsphinx]", "pocketsphinx"),
+        ("wer", "recogniser"), ("opus-12k", "12000"),
         ("encodec-24khz@6", "75"), ("ge2e", "resemblyzer"), ("embedded", "fingerprint"), ("demo", "opus-6k"),
     ],
 )  # fmt: skip
@@ -225,7 +227,10 @@ def test_validate_names_every_bad_row(command, tmp_path):
 
 
 def test_validate_tells_each_name_when_it_is_done(tmp_path):
-    waits = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)\nraise OSError('no licence')\n"
+    waits = (
+        "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)\n"
+        "raise OSError('no licence')\n"
+    )
     (tmp_path / "mine.py").write_text(waits + "class Mine:\n    def encode(self, batch): ...\n")
     requests = [*COMMAND, "validate", "g711-ulaw", "./mine.py:Mine"]
     with subprocess.Popen(requests, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
@@ -265,7 +270,8 @@ def test_help_loads_little():
     import sys
 
     code = (
-        "import sys\nbefore = set(sys.modules)\nfrom codec_bench.cli import main\nsys.argv = ['codec-bench', '--help']\n"
+        "import sys\nbefore = set(sys.modules)\nfrom codec_bench.cli import main\n"
+        "sys.argv = ['codec-bench', '--help']\n"
         "try:\n    main()\nfinally:\n    print(*sorted(set(sys.modules) - before), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
@@ -297,7 +303,8 @@ def test_the_data_of_a_benchmark_in_numbers(command, tmp_path):
     (mine / "benchmark.yaml").write_text(
         "version: 1\ntitle: Mine\nsummary: Of the test.\ncategory: QA\nkind: understanding\n"
         "data: {path: rows.jsonl, columns: {audio: audio, reference: what}}\n"
-        "prompt: {messages: [{content: [{audio: audio}, 'What is it?']}]}\nmetrics: ['accuracy[exact]']\nprimary: accuracy[exact]\n"
+        "prompt: {messages: [{content: [{audio: audio}, 'What is it?']}]}\nmetrics: ['accuracy[exact]']\n"
+        "primary: accuracy[exact]\n"
     )
     code, out, _ = command("show", "./mine", "--data-statistics", "--json")
     result = json.loads(out)

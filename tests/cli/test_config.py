@@ -37,7 +37,10 @@ class Echo(Model):
     async def ask(self, request):
         return Response(text=request.messages[-1].content[-1].rpartition("|")[2], usage={"cost_usd": 0})
 """
-QUESTIONS = "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\nout: a\n"
+QUESTIONS = (
+    "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\n"
+    "out: a\n"
+)
 
 
 def values(folder):
@@ -83,7 +86,10 @@ def test_a_record_holds_every_option_of_its_command(command):
         )[0]
         == 0
     )
-    typed = "--data a/audio/reference --generated ours=a/audio/mine --metrics si_sdr --allow-same --no-cache --workers 1 --out s"
+    typed = (
+        "--data a/audio/reference --generated ours=a/audio/mine --metrics si_sdr --allow-same --no-cache --workers 1 "
+        "--out s"
+    )
     assert command("score", *typed.split())[0] == 0
     assert (
         command("profile", *"--codec g711-ulaw --metrics none --limit 1 --clip-s 0.5 --skip streaming --out p".split())[

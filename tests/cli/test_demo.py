@@ -46,7 +46,8 @@ def demo(utterances, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     (folder / "blocked.py").write_text(BLOCKED)
     environment = {
-        **os.environ, FIRST: str(folder / "blocked.py"), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"), "CODEC_BENCH_CACHE": str(folder / "cache"),
+        **os.environ, FIRST: str(folder / "blocked.py"), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"),
+        "CODEC_BENCH_CACHE": str(folder / "cache"),
     }  # fmt: skip
     command = [
         *COMMAND,
@@ -127,7 +128,8 @@ def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
     short = {"eval": [], "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "1", "--lm-steps", "0"]}
     for _, name, *arguments in commands:
         ran = pool.subprocess.run(
-            [*COMMAND, name, *arguments, *short[name], "--out", name], cwd=tmp_path, capture_output=True, text=True, timeout=1800,
+            [*COMMAND, name, *arguments, *short[name], "--out", name], cwd=tmp_path, capture_output=True, text=True,
+            timeout=1800,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert (tmp_path / name / {"eval": "report.html", "profile": "profile.html"}[name]).is_file()

@@ -1,4 +1,6 @@
-"""Presets end to end: checkpoints of the published layouts in a local hub folder, one command, a score for every item."""
+"""Presets end to end: checkpoints of the published layouts in a local hub folder, one command,
+a score for every item.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,8 @@ def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, complete, data, tmp_p
     names = names if complete else [name for name in names if name not in ("sim", "utmos")]
     requests = ["--preset", "ultraeval-audio"] if complete else ["--metrics", ",".join(names)]
     code, _, talk = cli(
-        "eval", "--codec", "unprocessed,opus-12k" if complete else "opus-12k", "--data", data, *requests, "--out", out, "--device", "cpu", "--workers", "1", "--no-check",
+        "eval", "--codec", "unprocessed,opus-12k" if complete else "opus-12k", "--data", data, *requests, "--out", out,
+        "--device", "cpu", "--workers", "1", "--no-check",
     )  # fmt: skip
     assert code == 0, talk
     summary = json.loads((out / "summary.json").read_text("utf-8"))
@@ -175,7 +178,8 @@ def test_versa_core_is_what_versa_computes_without_a_network(cli, data, tmp_path
     pytest.importorskip("pyworld", reason="the extra pitch is not installed")
     out = tmp_path / "run"
     code, _, talk = cli(
-        "eval", "--codec", "g722", "--data", data, "--preset", "versa-core", "--limit", "1", "--out", out, "--device", "cpu", "--workers", "1", "--no-check",
+        "eval", "--codec", "g722", "--data", data, "--preset", "versa-core", "--limit", "1", "--out", out, "--device",
+        "cpu", "--workers", "1", "--no-check",
     )  # fmt: skip
     assert code == 0, talk
     metrics = json.loads((out / "summary.json").read_text("utf-8"))["systems"]["g722"]["metrics"]

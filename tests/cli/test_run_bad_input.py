@@ -36,7 +36,9 @@ def _golden(name):
 
 
 class Server(LocalServer):
-    """Answers every chat completion with `(status, content type, body)` as `reply(words)` says; `hold` makes it wait."""
+    """Answers every chat completion with `(status, content type, body)` as `reply(words)`
+    says; `hold` makes it wait.
+    """
 
     def __init__(self):
         self.reply, self.requested, self.hold, self.waiting = (
@@ -92,7 +94,8 @@ def asking(server, mirror, out="run", *, name=NAME, attempts=1, settings=True, m
     typed = ["run", name, "--model", model, "--data", data or mirror, "--out", out, "--no-cache", "--json"]
     return typed if not settings else [
         *typed, "--set", f"openai-chat.attempts={attempts}",
-        "--set", f"openai-chat.base_url={server if isinstance(server, str) else server.url}", "--set", "openai-chat.model=some",
+        "--set", f"openai-chat.base_url={server if isinstance(server, str) else server.url}", "--set",
+        "openai-chat.model=some",
     ]  # fmt: skip
 
 
@@ -120,7 +123,8 @@ WRONG = {
     "benchmark": ((), {"name": "llama-question-s2t"}, ("no benchmark called 'llama-question-s2t'", NAME)),
     "model": (("--model", "openai-chatt"), {}, ("no model called 'openai-chatt'", "did you mean openai-chat")),
     "suite": (("--suite", "voicebenc"), {}, ("'voicebenc'", "did you mean voicebench")),
-    "audio": ((), {"name": "llama-questions"}, ("'llama-questions' needs answers in audio", "'openai-chat' gives text")),
+    "audio": ((), {"name": "llama-questions"},
+        ("'llama-questions' needs answers in audio", "'openai-chat' gives text")),
     "judge": ((), {"name": "voice-bench-alpacaeval"}, ("needs a judge, and none was named", "--judge NAME")),
     "key": ((), {"model": "gpt-audio-1.5", "settings": False}, ("OPENAI_API_KEY", "is not set")),
     "codec": ((), {"name": "codec-librispeech-test-clean"}, ("is a benchmark of codecs", "--codec NAME")),
@@ -198,7 +202,8 @@ def test_a_service_that_turns_the_caller_down_is_reported_once(reply, pieces, se
 @pytest.mark.parametrize(
     ("reply", "status", "reason"),
     [
-        ((200, "text/html", b"<html><script>x</script><h1>Log in</h1></html>"), "failed", "expected JSON, got text/html: Log in"),
+        ((200, "text/html", b"<html><script>x</script><h1>Log in</h1></html>"), "failed",
+            "expected JSON, got text/html: Log in"),
         ((502, "text/html", b"<h1>Bad Gateway</h1>"), "failed", "answered 502: Bad Gateway"),
         ((200, "application/json", b"{}"), "failed", "the reply holds no answer"),
         ((200, "application/json", b"{'"), "failed", "JSON"),
@@ -364,7 +369,9 @@ def test_what_can_be_done_with_a_run_afterwards(server, mirror, command):
     code, out, _ = command("compare", run, run, "--json")
     (pair,) = json.loads(out)
     assert code == 0
-    assert {(one["metric"], one["pairs"], one["difference"]) for one in pair["comparisons"]} == {(row[2], 4, 0.0) for row in rows[1:]}  # fmt: skip
+    assert {(one["metric"], one["pairs"], one["difference"]) for one in pair["comparisons"]} == {
+        (row[2], 4, 0.0) for row in rows[1:]
+    }
     code, out, _ = command("report", "run", "--out", "page.html")
     assert (code, out, Path("page.html").stat().st_size > 50_000) == (0, "page.html\n", True)
     complains(command("leaderboard", "ultraeval-understandin", "run"), "did you mean ultraeval-understanding")

@@ -19,7 +19,8 @@ NAMES = ["qwen2.5-omni-7b", "gpt-4o", "aishell-1", "./mine.yaml"]
 
 def test_dots_in_names_and_in_options():
     settings = [
-        "gpt-4o.parameters.temperature=0", "qwen2.5-omni-7b.dtype=float32", "gpt-4o.base_url=http://a.b/v1", "utmos.weights=x",
+        "gpt-4o.parameters.temperature=0", "qwen2.5-omni-7b.dtype=float32", "gpt-4o.base_url=http://a.b/v1",
+        "utmos.weights=x",
         "aishell-1.data.columns.audio=sound", "./mine.yaml.limit_s=30",
     ]  # fmt: skip
     assert group_options(parse_settings(settings), NAMES) == {

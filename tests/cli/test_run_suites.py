@@ -139,7 +139,8 @@ def mirror(tmp_path_factory):
 def server(tmp_path):
     built = Server()
     (tmp_path / "judge.yaml").write_text(
-        f"version: 1\nsummary: The judge of the test.\nkind: openai-chat\noptions: {{base_url: '{built.url}', model: judge}}\n"
+        f"version: 1\nsummary: The judge of the test.\nkind: openai-chat\n"
+        f"options: {{base_url: '{built.url}', model: judge}}\n"
     )
     yield built
     built.go_on.set()
@@ -149,7 +150,8 @@ def server(tmp_path):
 def arguments(which, mirror, server, out, *more):
     return [
         "run", "--suite", which, "--model", "openai-chat", "--data", mirror, "--out", out, "--judge", "./judge.yaml",
-        "--set", f"openai-chat.base_url={server.url}", "--set", "openai-chat.model=answers", "--workers", "1", "--json", *more,
+        "--set", f"openai-chat.base_url={server.url}", "--set", "openai-chat.model=answers", "--workers", "1", "--json",
+        *more,
     ]  # fmt: skip
 
 

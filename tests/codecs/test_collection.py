@@ -72,7 +72,9 @@ def packages(monkeypatch):
 SOUNDS = [Audio(np.full(length, level), 16000) for length, level in ((1, 0.5), (HOP, -0.25), (2000, 0.75))]
 
 
-@pytest.mark.parametrize(("name", "bps", "books"), [("audiocodecs/focalcodec-50hz", 650, 1), ("soundcodec/academicodec-16k", 2000, 4)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "bps", "books"), [("audiocodecs/focalcodec-50hz", 650, 1), ("soundcodec/academicodec-16k", 2000, 4)]
+)
 def test_a_codec_of_a_collection_keeps_the_contract(name, bps, books, packages):
     codec = load_codec(name)
     assert codec.info.name == name and codec.info.nominal_bitrate_bps == bps

@@ -108,7 +108,9 @@ def test_every_file_has_a_test():
     assert {path.stem for path in FILES.iterdir()} == {"evs", "lc3plus", "opus-own", "xhe-aac"}
 
 
-@pytest.mark.parametrize(("name", "point", "frame_ms"), [("evs", None, 20), ("evs", 24400, 20), ("lc3plus", None, 5), ("lc3plus", 96000, 5)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "point", "frame_ms"), [("evs", None, 20), ("evs", 24400, 20), ("lc3plus", None, 5), ("lc3plus", 96000, 5)]
+)
 def test_headers_are_not_counted_and_the_delay_is_cut_off(name, point, frame_ms, programs, rng):
     codec = CommandCodec(FILES / f"{name}.yaml", point)
     for rate_hz in (16000, 32000, 48000):

@@ -154,7 +154,8 @@ STAND_INS = {
     "dualcodec/12hz-8vq": {"dualcodec": {"get_model": lambda model, path: model, "Inference": Dual}},
     "kanade/25hz-clean": {
         "kanade_tokenizer": {
-            "KanadeModel": Kanade, "load_vocoder": lambda name: torch.nn.Identity(), "vocode": lambda vocoder, mel: mel[0],
+            "KanadeModel": Kanade, "load_vocoder": lambda name: torch.nn.Identity(),
+            "vocode": lambda vocoder, mel: mel[0],
         }
     },
     "moss/32cb": {"transformers": {"AutoModel": Moss}},
@@ -194,7 +195,9 @@ class Here:
 
 @pytest.fixture
 def installed(monkeypatch, tmp_path):
-    """A function that makes the stand-in of a codec's package importable, and gives the options that it is loaded with."""
+    """A function that makes the stand-in of a codec's package importable, and gives the
+    options that it is loaded with.
+    """
     monkeypatch.setattr(isolated, "make_environment", lambda spec: Environment(Path(sys.prefix), Path(sys.executable)))
     monkeypatch.setattr(isolated, "WorkerPool", Here)
     monkeypatch.setattr(sys, "path", sys.path[:])

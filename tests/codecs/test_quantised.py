@@ -58,7 +58,10 @@ def test_rounding_has_the_noise_of_uniform_rounding_and_the_rate_of_its_bits(spe
 
 
 def test_each_bit_gains_six_db(speech):
-    results = [snr_db(speech[0].samples, reconstruct(Quantised(blocks(), b), speech[:1]).items[0].estimate.samples) for b in (9, 10, 11)]  # fmt: skip
+    results = [
+        snr_db(speech[0].samples, reconstruct(Quantised(blocks(), b), speech[:1]).items[0].estimate.samples)
+        for b in (9, 10, 11)
+    ]
     assert np.diff(results) == pytest.approx([20 * np.log10(2)] * 2, abs=0.4)
 
 

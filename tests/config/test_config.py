@@ -65,7 +65,8 @@ def test_broken_yaml_names_file_and_line(tmp_path, text, line):
         ("a: " + "9" * 5000 + "\n", "column 4"),
         ("a: &a [*a]\n", "holds itself"),
         ("a: 1\nb: x\x07y\n", "line 2, column 5: the character U+0007"),
-        ("x: &x [a,a,a,a,a,a,a,a,a,a]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in zip("xabcdef", "abcdefg")),
+        ("x: &x [a,a,a,a,a,a,a,a,a,a]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n"
+            for a, b in zip("xabcdef", "abcdefg")),
          "more than 100,000 values"),
         ("? [a]\n: 1\n", "unhashable"),
         ("<<: 5\n", "expected a mapping"),
@@ -159,9 +160,12 @@ def test_a_list_of_wrong_entries_is_not_called_too_short():
     ("text", "value"),
     [
         ("6", 6), ("1.5", 1.5), ("true", True), ("null", None), ("./a.pt", "./a.pt"), ("12e", "12e"), ("", None),
-        ("[1, 2]", [1, 2]), ('["a[b]", c]', ["a[b]", "c"]), ("[2026-01-01]", "[2026-01-01]"), ("a: b", "a: b"), ("C:\\x: y", "C:\\x: y"), ("2026-01-01", "2026-01-01"), ("@x", "@x"), ("[", "["),
-        ("{temperature: 0, stop: [a, b]}", {"temperature": 0, "stop": ["a", "b"]}), ("{}", {}), ('{"a": {"b": null}}', {"a": {"b": None}}),
-        ("{2: 3}", "{2: 3}"), ("{a: 2026-01-01}", "{a: 2026-01-01}"), ("{{ text }}", "{{ text }}"), ("{a", "{a"), ("{a: 1, a: 2}", "{a: 1, a: 2}"),
+        ("[1, 2]", [1, 2]), ('["a[b]", c]', ["a[b]", "c"]), ("[2026-01-01]", "[2026-01-01]"), ("a: b", "a: b"),
+        ("C:\\x: y", "C:\\x: y"), ("2026-01-01", "2026-01-01"), ("@x", "@x"), ("[", "["),
+        ("{temperature: 0, stop: [a, b]}", {"temperature": 0, "stop": ["a", "b"]}), ("{}", {}),
+        ('{"a": {"b": null}}', {"a": {"b": None}}),
+        ("{2: 3}", "{2: 3}"), ("{a: 2026-01-01}", "{a: 2026-01-01}"), ("{{ text }}", "{{ text }}"), ("{a", "{a"),
+        ("{a: 1, a: 2}", "{a: 1, a: 2}"),
     ],
 )  # fmt: skip
 def test_a_value_from_the_command_line(text, value):
@@ -176,7 +180,11 @@ def test_infinity_is_a_number():
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without its parser in C")
 def test_both_parsers_read_a_file_alike(monkeypatch):
     files = [file for file in (files_of("codec_bench") / "configs" / "weights").iterdir() if file.suffix == ".yaml"]
-    texts = [file.read_text("utf-8") for file in files[:25]] + ["a: [1, .5, 1e3, 0x1f, yes, ~]", "a: &x {b: 1}\nc: {<<: *x}", "é: “x”\n#\nb: |\n  1\n"]  # fmt: skip
+    texts = [file.read_text("utf-8") for file in files[:25]] + [
+        "a: [1, .5, 1e3, 0x1f, yes, ~]",
+        "a: &x {b: 1}\nc: {<<: *x}",
+        "é: “x”\n#\nb: |\n  1\n",
+    ]
     rng = random.Random(0)
     for text in texts[:25]:
         position, more = rng.randrange(len(text)), rng.choice(":-?{}[],#&*!|>'\"%@ \n9~")

@@ -90,7 +90,8 @@ set:
     command, options = read_request(file(text))
     assert command == "eval"
     assert options == {
-        "codec": {"ours": "./mine.py:Codec", "opus": "opus-12k"}, "data": "my/folder", "metrics": ["stoi", "wer[pocketsphinx]"],
+        "codec": {"ours": "./mine.py:Codec", "opus": "opus-12k"}, "data": "my/folder",
+        "metrics": ["stoi", "wer[pocketsphinx]"],
         "limit": 5, "batch_s": 30, "cache": False, "save_audio": 3, "by": "speaker", "json": True,
         "set": {"dnsmos": {"weights": "DIR", "batch": 2}},
     }  # fmt: skip
@@ -124,14 +125,16 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
         ("batch_s: fast\n", "line 1, column 10: 'batch_s' is the text 'fast'; expected a number"),
         ("out: [a]\n", r"line 1, column 6: 'out' is \[\"a\"\]; expected a text"),
         ("metrics:\n  - stoi\n  - 3\n", "line 3, column 5: 'metrics' holds 3; expected a text, or a list of texts"),
-        ("codec: {a: opus-6k, b: [x]}\n", "line 1, column 24: 'codec' holds .*; expected a text, a list of texts, or a mapping"),
+        ("codec: {a: opus-6k, b: [x]}\n",
+            "line 1, column 24: 'codec' holds .*; expected a text, a list of texts, or a mapping"),
         ("set: {dnsmos: 3}\n", "line 1, column 15: 'set' holds 3; expected a mapping of names to options"),
         ("data: 2026-01-02\n", "line 1, column 7: 'data' is \"2026-01-02\"; expected a text"),
         ("- a\n", "line 1, column 1: expected a mapping of options to values"),
         ("codec: a\n codec: b\n", "line 2, column 7: mapping values are not allowed here"),
         ("codec: a\ncodec: b\n", "line 2, column 1: the key 'codec' appears twice"),
         ("codec: !!python/object/apply:os.system [x]\n", "line 1, column 8: the tag"),
-        ("command: score\ngenerated: x\n", r"line 1, column 10: this is a request for 'score', and the command is 'eval'"),
+        ("command: score\ngenerated: x\n",
+            r"line 1, column 10: this is a request for 'score', and the command is 'eval'"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_with_line_and_column(file, text, message):
@@ -160,7 +163,8 @@ def test_a_file_of_no_command_needs_one(file):
 
 def test_a_record_is_a_request(file):
     config = {
-        "command": "score", "data": "d.jsonl", "generated": {"a": "x", "b": "y"}, "seed": 3, "limit": None, "metrics": ["stoi"],
+        "command": "score", "data": "d.jsonl", "generated": {"a": "x", "b": "y"}, "seed": 3, "limit": None,
+        "metrics": ["stoi"],
         "systems": ["a", "b"], "options": {},
     }  # fmt: skip
     settings = {"device": "auto", "workers": 8, "batch_s": None, "time_limit_s": 9.0, "cache": True, "save_audio": None}
@@ -180,7 +184,8 @@ def test_settings_are_typed_as_they_were_meant(tmp_path):
     from codec_bench.terminal.request import parse_settings
 
     options = {
-        "m": {"a": "6", "b": 6, "c": 1e-05, "d": True, "e": None, "f": "true", "g": {"x": [1], "y": "z: 1"}, "h": "a, b",
+        "m": {"a": "6", "b": 6, "c": 1e-05, "d": True, "e": None, "f": "true", "g": {"x": [1], "y": "z: 1"},
+            "h": "a, b",
               "i": "Größe\n2"},
         "./mine.py:X": {"parameters.temperature": 0},
     }  # fmt: skip

@@ -24,7 +24,8 @@ SCORERS = "codec_bench/features/scorers.yaml"
 ROW = re.compile(r"^- feature: distillmos\n(?:  .*\n|\n)+", re.MULTILINE)
 ENTRY = re.compile(r"^DistillMOS -- .*\n(?: .*\n)+", re.MULTILINE)
 SCORER = (
-    "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py", SCORERS, "NOTICE",
+    "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py",
+    SCORERS, "NOTICE",
 )  # fmt: skip
 """A learned scorer of the project itself.
 
@@ -176,7 +177,8 @@ prompt: spoken-question
 metrics: ["accuracy[answer-match]"]
 primary: "accuracy[answer-match]"
 """,
-        "benchmarks/qa/few-capitals/README.md": "# A few capitals\n\nSpoken questions about capitals. Licence: CC0-1.0.\n",
+        "benchmarks/qa/few-capitals/README.md": "# A few capitals\n\nSpoken questions about capitals. Licence: "
+        "CC0-1.0.\n",
     },
     "A model": {
         "configs/model/my-endpoint.yaml": """version: 1
@@ -224,7 +226,11 @@ def test_both_agree():
         "bench/bench_twice.py": '"""Times `twice` against NumPy and checks that both agree."""\n',
     },
 }
-TABLES = {"A codec": "codec_bench/codecs/__init__.py", "A metric": "codec_bench/metrics/__init__.py", "A feature": "codec_bench/features/__init__.py"}  # fmt: skip
+TABLES = {
+    "A codec": "codec_bench/codecs/__init__.py",
+    "A metric": "codec_bench/metrics/__init__.py",
+    "A feature": "codec_bench/features/__init__.py",
+}
 IN_CHANGELOG = ("A codec", "A metric", "A feature", "A learned scorer", "A kernel")
 
 
@@ -322,7 +328,8 @@ def test_no_other_file_is_touched(grown):
 
 
 NAMED_AFTER_IT = (
-    "tests/codecs/test_contract.py", "tests/features/test_contract.py", "tests/features/test_crest.py", "tests/metrics/test_loudest.py",
+    "tests/codecs/test_contract.py", "tests/features/test_contract.py", "tests/features/test_crest.py",
+    "tests/metrics/test_loudest.py",
     "tests/kernels/test_twice.py", "tests/contract/test_benchmarks.py",
 )  # fmt: skip
 OVER_ALL_NAMES = (

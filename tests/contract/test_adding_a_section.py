@@ -14,7 +14,8 @@ from project_copy import copied, printed_by, sums
 SECTION = {
     "codec_bench/report/longest/__init__.py": '"""The longest sample of each system, as it is shown."""\n',
     "codec_bench/report/longest/rows.py": (
-        '"""Rows of the longest samples."""\n\n\ndef longest_rows(labels):\n    return [f"The longest of {label}" for label in labels]\n'
+        '"""Rows of the longest samples."""\n\n\ndef longest_rows(labels):\n'
+        '    return [f"The longest of {label}" for label in labels]\n'
     ),
     "codec_bench/report/longest/longest.html.j2": (
         '<section id="longest"><h2>Longest</h2>{% for row in longest %}<p>{{ row }}</p>{% endfor %}</section>\n'
@@ -27,7 +28,8 @@ SECTION = {
         (
             "SECTIONS = (\n",
             'SECTIONS = (\n    PageSection("codec_bench.report.longest", "longest",\n'
-            '            lambda tables: {"longest": longest_rows(one.label for one in tables.systems)}, lambda held: "Longest"),\n',
+            '            lambda tables: {"longest": longest_rows(one.label for one in tables.systems)}, lambda held: '
+            '"Longest"),\n',
         ),
     ),
 }
@@ -51,7 +53,8 @@ STATISTIC = {
     "codec_bench/report/result_columns.py": (
         (
             "CSV_COLUMNS = (\n",
-            'CSV_COLUMNS = (\n    CsvColumn("largest", "The largest.", lambda name, metric, entry, system: entry.largest),\n',
+            'CSV_COLUMNS = (\n    CsvColumn("largest", "The largest.", lambda name, metric, entry, system: '
+            "entry.largest),\n",
         ),
     ),
 }
@@ -63,7 +66,8 @@ CONTROL = {
     "codec_bench/benchmark/controls.py": (
         (
             "        if self.replacement == SHUFFLED:\n",
-            '        if self.replacement == "reversed":\n            return Audio(audio.samples[:, ::-1].copy(), audio.sample_rate_hz)\n'
+            '        if self.replacement == "reversed":\n            return Audio(audio.samples[:, ::-1].copy(), '
+            "audio.sample_rate_hz)\n"
             "        if self.replacement == SHUFFLED:\n",
         ),
     ),

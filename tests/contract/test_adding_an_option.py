@@ -15,16 +15,20 @@ CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more option.\n")
 ADDED = {
     "an argument of the verb": CHANGELOG | {
         "codec_bench/config/request.py": (
-            ('"""The options of `eval`."""\n', '"""The options of `eval`."""\n\n    title: Text | None = option(None, "What the run is called.")\n'),
+            ('"""The options of `eval`."""\n',
+                '"""The options of `eval`."""\n\n    title: Text | None = option(None, "What the run is called.")\n'),
         ),
         "codec_bench/api/evaluate.py": (
-            ("    seed: int = 0,\n    limit: int | None = None,\n", "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
+            ("    seed: int = 0,\n    limit: int | None = None,\n",
+                "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
             ("    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing", "    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    title: str | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing"),
         ),
     },
     "a field of Running": CHANGELOG | {
         "codec_bench/config/shared_options.py": (
-            ("    check: Flag = option(\n", '    started_by: Text = option("nobody", "Who started the run.", of="running")\n    check: Flag = option(\n'),
+            ("    check: Flag = option(\n",
+                '    started_by: Text = option("nobody", "Who started the run.", of="running")\n'
+                '    check: Flag = option(\n'),
         ),
     },
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""A model that knows every answer and one that knows none, both with misleading reasoning, on every benchmark with a rule."""
+"""A model that knows every answer and one that knows none, both with misleading reasoning, on every benchmark with a
+rule.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def misleading(question, prompt, answer):
 
 
 def check(names, folder):
-    """Right answers after wrong thoughts are right, wrong ones after right thoughts wrong, thoughts alone are truncated."""
+    """Right answers after wrong thoughts are right, wrong ones after right thoughts wrong, thoughts alone are
+    truncated.
+    """
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     for name in names:
         miniature.build(name, folder)

@@ -122,7 +122,8 @@ def run(name, target, tmp_path, monkeypatch, *, speaks=False, phase="both", over
     model = f"{target / 'models.py'}:Perfect"
     judge = f"{target / 'models.py'}:Judge" if any(map(is_judge_metric, benchmark.metrics)) else None
     outcome = run_benchmark(
-        benchmark=name, model=model, judge=judge, phase=phase, data=target / "mirror", out=tmp_path / "out", page=False, cache=False,
+        benchmark=name, model=model, judge=judge, phase=phase, data=target / "mirror", out=tmp_path / "out", page=False,
+        cache=False,
         options={model: {"speaks": speaks, "sound": sound}, **({name: overrides} if overrides else {})}, workers=1,
     )  # fmt: skip
     built = outcome.runs[name, "perfect"]
@@ -247,7 +248,9 @@ def test_a_role_is_played_over_rounds_and_recognised_as_a_whole(target, tmp_path
 
 
 def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_path, monkeypatch):
-    """The network was taught what each voice sounds like; every answer is said with the same words and in a sad voice."""
+    """The network was taught what each voice sounds like; every answer is said with the same
+    words and in a sad voice.
+    """
     weights, modules = tmp_path / "weights", tmp_path / "modules"
     (weights / "emotion2vec-plus-large").mkdir(parents=True)
     modules.mkdir()
@@ -277,7 +280,8 @@ def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_pat
 @pytest.mark.parametrize("name", CODECS)
 def test_a_benchmark_of_codecs_runs(name, target, tmp_path):
     outcome = run_codecs(
-        benchmark=name, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path, page=False, cache=False, workers=1,
+        benchmark=name, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path, page=False, cache=False,
+        workers=1,
         options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"}}, by="duration",
     )  # fmt: skip
     rows = json.loads((tmp_path / "summary.json").read_text())["benchmarks"]

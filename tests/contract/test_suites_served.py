@@ -118,7 +118,14 @@ def test_suites_that_are_killed_and_continued_end_with_the_same_record(tmp_path)
         miniature.build(name, tmp_path / "mirror")
     rng = random.Random(SEED)
     with serving(tmp_path / "tiny") as url, judging() as judge:
-        held = {"version": 1, "kind": "openai-chat", "summary": "Judges.", "inputs": ["text"], "outputs": ["text"], "options": {"base_url": judge, "model": "judge"}}  # fmt: skip
+        held = {
+            "version": 1,
+            "kind": "openai-chat",
+            "summary": "Judges.",
+            "inputs": ["text"],
+            "outputs": ["text"],
+            "options": {"base_url": judge, "model": "judge"},
+        }
         (tmp_path / "judge.yaml").write_text(yaml.safe_dump(held))
         started = time.monotonic()
         ended(start(tmp_path, "calm", url), tmp_path)
@@ -135,7 +142,12 @@ def test_suites_that_are_killed_and_continued_end_with_the_same_record(tmp_path)
     calm = record_of(tmp_path / "calm")
     assert kills >= 2 and record_of(tmp_path / "killed") == calm
     texts = {text for answers, _ in calm.values() for status, text, _ in answers.values() if status == "ok"}
-    verdicts = [status for _, rows in calm.values() for (_, _, metric), (_, status, _, _) in rows.items() if metric.startswith("rating")]  # fmt: skip
+    verdicts = [
+        status
+        for _, rows in calm.values()
+        for (_, _, metric), (_, status, _, _) in rows.items()
+        if metric.startswith("rating")
+    ]
     assert len(texts) > 5 and {"ok", "unparsed"} <= set(verdicts), "the model and the judge say different things"
     sys.stdout.write(
         f"{len(calm)} benchmarks, {sum(len(a) for a, _ in calm.values())} questions, {took_s:.0f} s, {kills} kills\n"

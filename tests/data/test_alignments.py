@@ -51,7 +51,8 @@ ROWS = [(0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.25, 0.4, ""), (0.4, 0.5, 'a""b')]
 
 def long_format(tier="phones"):
     rows = [
-        f"        intervals [{n}]:\n            xmin = {start}\n            xmax = {end}\n            text = \"{text}\"\n"
+        f"        intervals [{n}]:\n            xmin = {start}\n            xmax = {end}\n"
+        f"            text = \"{text}\"\n"
         for n, (start, end, text) in enumerate(ROWS, 1)
     ]  # fmt: skip
     return LONG.replace("{tier}", tier) + "".join(rows)
@@ -59,7 +60,10 @@ def long_format(tier="phones"):
 
 def short_format():
     rows = "".join(f'{start}\n{end}\n"{text}"\n' for start, end, text in ROWS)
-    return f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n0.5\n4\n{rows}'
+    return (
+        f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n'
+        f"0.5\n4\n{rows}"
+    )
 
 
 def ctm():
@@ -118,7 +122,8 @@ def test_one_file_and_overlaps(tmp_path):
         ("a.ctm", b"a 1 0.0\n", "line 1 of the alignments"),
         ("a.TextGrid", b"nothing", "no whole TextGrid"),
         ("a.TextGrid", long_format()[:-60].encode(), "no whole TextGrid"),
-        ("a.TextGrid", long_format("phonemes").encode(), "no tier 'phones'; its tiers with intervals are: 'words', 'phonemes'"),
+        ("a.TextGrid", long_format("phonemes").encode(),
+            "no tier 'phones'; its tiers with intervals are: 'words', 'phonemes'"),
         ("a.txt", b"", "of an unknown format"),
         ("empty/x.txt", b"", "no phone in"),
     ],

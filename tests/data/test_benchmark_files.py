@@ -106,7 +106,8 @@ def test_entries_take_their_task_and_source_and_two_options_where_there_are_two(
     assert len(small) == 2 and small < more < {q.id for q in questions("air-bench-audio-grounding")}
     groups = {(q.fields["task"], q.subsets["group"]) for q in questions("air-bench-chat")}
     assert groups == {
-        ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"), ("sound_generation_QA", "sound"),
+        ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"),
+        ("sound_generation_QA", "sound"),
         ("music_QA", "music"), ("music_generation_analysis_QA", "music"), ("speech_and_sound_QA", "speech_and_sound"),
         ("speech_and_music_QA", "speech_and_music"),
     }  # fmt: skip
@@ -139,7 +140,8 @@ def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_reported(air_bench
         "a question of Foundation/Foundation_meta.json has no task_name",
         "the sound '../../../../etc/passwd' lies outside of the folder of its track",
         "the row has no sound in 'audio'",
-        f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",
+        f"the row has no sound in 'audio': there is no sound file "
+        f"'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",
     ] + [f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{of}/4.wav'" for of in others]
     for row in records[1:]:
         row["frage"] = row.pop("question", None)
@@ -305,13 +307,15 @@ def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path
     listed.write_text("".join(lines).replace("\t", " "), "utf-8")
     with pytest.raises(
         UserError,
-        match=r"'0011/0011\.txt' of .* names no test recording with an emotion; expected lines of a name such as 0011_000371",
+        match=r"'0011/0011\.txt' of .* names no test recording with an emotion; expected lines of a name such as "
+        r"0011_000371",
     ):
         list(load_benchmark("esd-neutral-en").questions(mirror=tmp_path))
     listed.write_text("".join(lines[:3]), "utf-8")
     with pytest.raises(
         UserError,
-        match=r"'0011/0011\.txt' of .* names no angry recording of the test part that can be the voice of '0011_000371'; expected one of another sentence$",
+        match=r"'0011/0011\.txt' of .* names no angry recording of the test part that can be the voice of "
+        r"'0011_000371'; expected one of another sentence$",
     ):
         list(load_benchmark("esd-emotional-en").questions(mirror=tmp_path))
     with refuses("no_speaker_folder", first=1, last=10):
@@ -367,7 +371,8 @@ def test_a_sentence_of_expresso_has_a_voice_of_enough_words_that_says_another(tm
     pq.write_table(table.set_column(table.column_names.index("text"), "text", [short]), file)
     with pytest.raises(
         UserError,
-        match=r"names no neutral recording .* 'ex01_confused_00345'; expected one of another sentence of 8 words or more",
+        match=r"names no neutral recording .* 'ex01_confused_00345'; expected one of another sentence of 8 words or "
+        r"more",
     ):
         list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
     pq.write_table(table.slice(0, 1), file)

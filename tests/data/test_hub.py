@@ -105,7 +105,8 @@ def test_of_files_that_are_not_needed_only_the_footers_are_fetched(hub, tmp_path
     hub.add("OWNER/NAME", tmp_path / "set")
     seed = next(
         seed for seed in range(100)
-        if {key for key, _ in open_table(tmp_path / "set", split="test", limit=2, seed=seed)} <= {f"test/{at}" for at in range(10, 15)}
+        if {key for key, _ in open_table(tmp_path / "set", split="test", limit=2, seed=seed)} <= {f"test/{at}"
+            for at in range(10, 15)}
     )  # fmt: skip
     (result,) = ask(
         hub.url, tmp_path / "home", ("hf:OWNER/NAME", {"limit": 2, "seed": seed, "columns": ["n"], "split": "test"})

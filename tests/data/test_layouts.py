@@ -57,35 +57,64 @@ def _edit(name, file, old, new):
 
 
 FAULTS = {
-    "fields": (_edit("ljspeech", "metadata.csv", b"|A cold wind blew across the river before the morning came.|", b""), "line 2 of metadata.csv has 1 fields") ,
+    "fields": (_edit("ljspeech", "metadata.csv", b"|A cold wind blew across the river before the morning came.|", b""),
+        "line 2 of metadata.csv has 1 fields") ,
     "latin-1": (_edit("ljspeech", "metadata.csv", b"morning", b"m\xf6rning"), "line 2 of 'metadata.csv' is not UTF-8"),
-    "utf-16": (("ljspeech", lambda f: (f / "metadata.csv").write_bytes("LJ001-0000|a".encode("utf-16"))), "line 1 of 'metadata.csv' is UTF-16"),
-    "leaves": (_edit("ljspeech", "metadata.csv", b"LJ001-0001|", b"../../LJ001-0001|"), "line 2 of metadata.csv names '../../LJ001-0001', which is outside the folder"),
-    "no sound": (("ljspeech", lambda f: (f / "wavs/LJ001-0002.wav").unlink()), "line 3 of metadata.csv names 'LJ001-0002', and there is no such sound file"),
-    "two sounds": (("librispeech", lambda f: [write(f, f"{d}/84-121123-0009.flac", clips()[0][1]) for d in "ab"] + [_replace(f, "test-clean/84/121123/84-121123.trans.txt", b"-0000 ", b"-0009 ")]), "line 1 of 84-121123.trans.txt names '84-121123-0009', which may be 'a/84-121123-0009.flac' or 'b/"),
-    "sidecar": (("text_files", lambda f: (f / "part/1.txt").write_bytes(b"ok\nb\xe9")), "line 2 of '1.txt' is not UTF-8"),
-    "pipe": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"sph2pipe -f wav a.sph |"), "line 1 of wav.scp is a command ('sph2pipe -f wav a.sph |'), which is not run"),
-    "ark": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"raw.ark:123"), "line 1 of wav.scp names an archive ('raw.ark:123')"),
-    "beyond": (_edit("kaldi", "data/test/segments", b"utt2 meeting 7.08", b"utt2 meeting 99.08"), "line 3 of segments goes from 99.08 to"),
-    "segment end": (("kaldi", lambda f: put(f, "data/test/segments", "utt0 meeting 0.5 99\n")), "line 1 of segments goes to 99 s, and 'meeting.flac' ends at 10.325 s"),
-    "segment form": (_edit("kaldi", "data/test/segments", b"utt1 meeting 3", b"utt1 meeting x3"), "line 2 of segments is not UTTERANCE RECORDING BEGIN END"),
-    "recording": (_edit("kaldi", "data/test/segments", b"utt1 meeting", b"utt1 lecture"), "line 2 of segments names the recording 'lecture', which wav.scp lacks"),
-    "offset": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": "soon"'), "line 2 of test_manifest.json has the offset 'soon'"),
-    "nemo end": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": 90.0'), "line 2 of test_manifest.json goes to 9"),
-    "json": (_edit("nemo", "test_manifest.json", b'{"audio_filepath": "wav/2', b'"audio_filepath": "wav/2'), "line 3 of test_manifest.json is not JSON"),
-    "lhotse recording": (_edit("lhotse", "toy_supervisions_train.jsonl", b'"recording_id": "rec1"', b'"recording_id": "rec9"'), "line 2 of toy_supervisions_train.jsonl names the recording 'rec9'"),
-    "lhotse command": (_edit("lhotse", "toy_recordings_train.jsonl", b'"type": "file"', b'"type": "command"'), "line 1 of toy_supervisions_train.jsonl has a recording that is a command; expected a file"),
+    "utf-16": (("ljspeech", lambda f: (f / "metadata.csv").write_bytes("LJ001-0000|a".encode("utf-16"))),
+        "line 1 of 'metadata.csv' is UTF-16"),
+    "leaves": (_edit("ljspeech", "metadata.csv", b"LJ001-0001|", b"../../LJ001-0001|"),
+        "line 2 of metadata.csv names '../../LJ001-0001', which is outside the folder"),
+    "no sound": (("ljspeech", lambda f: (f / "wavs/LJ001-0002.wav").unlink()),
+        "line 3 of metadata.csv names 'LJ001-0002', and there is no such sound file"),
+    "two sounds": (("librispeech", lambda f: [write(f, f"{d}/84-121123-0009.flac", clips()[0][1]) for d in "ab"]
+        + [_replace(f, "test-clean/84/121123/84-121123.trans.txt", b"-0000 ", b"-0009 ")]),
+        "line 1 of 84-121123.trans.txt names '84-121123-0009', which may be 'a/84-121123-0009.flac' or 'b/"),
+    "sidecar": (("text_files", lambda f: (f / "part/1.txt").write_bytes(b"ok\nb\xe9")),
+        "line 2 of '1.txt' is not UTF-8"),
+    "pipe": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"sph2pipe -f wav a.sph |"),
+        "line 1 of wav.scp is a command ('sph2pipe -f wav a.sph |'), which is not run"),
+    "ark": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"raw.ark:123"),
+        "line 1 of wav.scp names an archive ('raw.ark:123')"),
+    "beyond": (_edit("kaldi", "data/test/segments", b"utt2 meeting 7.08", b"utt2 meeting 99.08"),
+        "line 3 of segments goes from 99.08 to"),
+    "segment end": (("kaldi", lambda f: put(f, "data/test/segments", "utt0 meeting 0.5 99\n")),
+        "line 1 of segments goes to 99 s, and 'meeting.flac' ends at 10.325 s"),
+    "segment form": (_edit("kaldi", "data/test/segments", b"utt1 meeting 3", b"utt1 meeting x3"),
+        "line 2 of segments is not UTTERANCE RECORDING BEGIN END"),
+    "recording": (_edit("kaldi", "data/test/segments", b"utt1 meeting", b"utt1 lecture"),
+        "line 2 of segments names the recording 'lecture', which wav.scp lacks"),
+    "offset": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": "soon"'),
+        "line 2 of test_manifest.json has the offset 'soon'"),
+    "nemo end": (_edit("nemo", "test_manifest.json", b'"offset": 1.0', b'"offset": 90.0'),
+        "line 2 of test_manifest.json goes to 9"),
+    "json": (_edit("nemo", "test_manifest.json", b'{"audio_filepath": "wav/2', b'"audio_filepath": "wav/2'),
+        "line 3 of test_manifest.json is not JSON"),
+    "lhotse recording": (_edit("lhotse", "toy_supervisions_train.jsonl", b'"recording_id": "rec1"',
+        b'"recording_id": "rec9"'), "line 2 of toy_supervisions_train.jsonl names the recording 'rec9'"),
+    "lhotse command": (_edit("lhotse", "toy_recordings_train.jsonl", b'"type": "file"', b'"type": "command"'),
+        "line 1 of toy_supervisions_train.jsonl has a recording that is a command; expected a file"),
     "prompts": (_edit("seed_tts", "meta.lst", b"item1|", b"item1||"), "line 2 of meta.lst names"),
-    "few fields": (_edit("seed_tts", "meta.lst", b"|prompt-wavs/p1.wav|", b"|"), "line 2 of meta.lst has 3 fields between bars; expected 4 or 5"),
-    "metadata leaves": (_edit("audiofolder", "train/metadata.csv", b"0.wav", b"../../0.wav"), "line 2 of metadata.csv names '../../0.wav', which is outside the folder"),
-    "cells": (_edit("common_voice", "validated.tsv", b"\tid1\t", b"\t"), "line 3 of validated.tsv has 12 cells where the header has 13"),
-    "arrow": (("save_to_disk", lambda f: next(f.rglob("*.arrow")).write_bytes(b"\xff\xff\xff\xff" + b"x" * 99)), ".arrow' cannot be read as Arrow"),
-    "two layouts": (("ljspeech", lambda f: put(f, "wav.scp", "a wavs/LJ001-0000.wav\n")), "files of two layouts: LJSpeech (metadata.csv) and Kaldi and ESPnet (wav.scp)"),
-    "an id twice": (_edit("ljspeech", "metadata.csv", b"LJ001-0002|", b"LJ001-0000|"), "line 3 of metadata.csv has the id 'LJ001-0000', which line 1 has already"),
-    "a recording twice": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac", b"audio/meeting.flac\nmeeting audio/other.flac"), "line 2 of wav.scp has the id 'meeting', which line 1 has already"),
-    "a text twice": (_edit("kaldi", "data/test/text", b"utt1 ", b"utt1 other words\nutt1 "), "line 3 of text has the id 'utt1', which line 2 has already"),
-    "no tab": (_edit("esd", "0011/0011.txt", b"0011_000350\t", b"0011_000359 words\n0011_000350\t"), "line 1 of 0011.txt has no tab"),
-    "two lists": (("kaldi", lambda f: put(f, "data/dev/wav.scp", "a b.wav\n")), "2 lists of the layout Kaldi and ESPnet: data/dev/wav.scp, data/test/wav.scp"),
+    "few fields": (_edit("seed_tts", "meta.lst", b"|prompt-wavs/p1.wav|", b"|"),
+        "line 2 of meta.lst has 3 fields between bars; expected 4 or 5"),
+    "metadata leaves": (_edit("audiofolder", "train/metadata.csv", b"0.wav", b"../../0.wav"),
+        "line 2 of metadata.csv names '../../0.wav', which is outside the folder"),
+    "cells": (_edit("common_voice", "validated.tsv", b"\tid1\t", b"\t"),
+        "line 3 of validated.tsv has 12 cells where the header has 13"),
+    "arrow": (("save_to_disk", lambda f: next(f.rglob("*.arrow")).write_bytes(b"\xff\xff\xff\xff" + b"x" * 99)),
+        ".arrow' cannot be read as Arrow"),
+    "two layouts": (("ljspeech", lambda f: put(f, "wav.scp", "a wavs/LJ001-0000.wav\n")),
+        "files of two layouts: LJSpeech (metadata.csv) and Kaldi and ESPnet (wav.scp)"),
+    "an id twice": (_edit("ljspeech", "metadata.csv", b"LJ001-0002|", b"LJ001-0000|"),
+        "line 3 of metadata.csv has the id 'LJ001-0000', which line 1 has already"),
+    "a recording twice": (_edit("kaldi", "data/test/wav.scp", b"audio/meeting.flac",
+        b"audio/meeting.flac\nmeeting audio/other.flac"),
+        "line 2 of wav.scp has the id 'meeting', which line 1 has already"),
+    "a text twice": (_edit("kaldi", "data/test/text", b"utt1 ", b"utt1 other words\nutt1 "),
+        "line 3 of text has the id 'utt1', which line 2 has already"),
+    "no tab": (_edit("esd", "0011/0011.txt", b"0011_000350\t", b"0011_000359 words\n0011_000350\t"),
+        "line 1 of 0011.txt has no tab"),
+    "two lists": (("kaldi", lambda f: put(f, "data/dev/wav.scp", "a b.wav\n")),
+        "2 lists of the layout Kaldi and ESPnet: data/dev/wav.scp, data/test/wav.scp"),
 }  # fmt: skip
 
 
@@ -130,7 +159,10 @@ def test_a_named_file_decides_between_two_layouts(tmp_path):
 
 def test_words_come_from_a_text_grid_next_to_the_sound(tmp_path):
     MINIATURES["text_files"][1](tmp_path)
-    grid = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"words"\n0\n2\n3\n0\n0.5\n"the"\n0.5\n1.25\n""\n1.25\n2\n"farmer"\n'
+    grid = (
+        'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"words"\n0\n2\n3\n'
+        '0\n0.5\n"the"\n0.5\n1.25\n""\n1.25\n2\n"farmer"\n'
+    )
     put(tmp_path, "part/0.TextGrid", grid)
     source = open_source(tmp_path)
     assert source.samples[0].extra == {"words": [(0.0, 0.5, "the"), (1.25, 2.0, "farmer")]}
@@ -141,8 +173,18 @@ def test_a_channel_of_a_segment_is_read_alone(tmp_path):
     """A supervision of one channel of a recording with two, as lhotse 1.33 writes it."""
     left, right = (np.full(32000, value, np.float32) for value in (0.25, -0.5))
     soundfile.write(tmp_path / "rec2.wav", np.stack([left, right], 1), 16000, subtype="FLOAT")
-    put(tmp_path, "recordings.jsonl", '{"id": "rec2", "sources": [{"type": "file", "channels": [0, 1], "source": "rec2.wav"}], "sampling_rate": 16000, "num_samples": 32000, "duration": 2.0, "channel_ids": [0, 1]}\n')  # fmt: skip
-    put(tmp_path, "supervisions.jsonl", '{"id": "utt3", "recording_id": "rec2", "start": 0.5, "duration": 1.0, "channel": 1, "text": "five", "language": "English", "speaker": "c"}\n')  # fmt: skip
+    put(
+        tmp_path,
+        "recordings.jsonl",
+        '{"id": "rec2", "sources": [{"type": "file", "channels": [0, 1], "source": "rec2.wav"}], "sampling_rate": '
+        '16000, "num_samples": 32000, "duration": 2.0, "channel_ids": [0, 1]}\n',
+    )
+    put(
+        tmp_path,
+        "supervisions.jsonl",
+        '{"id": "utt3", "recording_id": "rec2", "start": 0.5, "duration": 1.0, "channel": 1, "text": "five", '
+        '"language": "English", "speaker": "c"}\n',
+    )
     audio = Audio.read(open_source(tmp_path).samples[0].audio)
     assert audio.samples.shape == (1, 16000) and np.all(audio.samples == -0.5)
 

@@ -16,7 +16,10 @@ from codec_bench.store.answers import digest_of
 
 from .conftest import COMMIT, encoded, run_with_hub, shards, tone
 
-CARD = "---\nlicense: cc-by-4.0\nconfigs:\n- config_name: main\n  default: true\n  data_files:\n  - split: test\n    path: data/test-*\n---\n"
+CARD = (
+    "---\nlicense: cc-by-4.0\nconfigs:\n- config_name: main\n  default: true\n  data_files:\n  - split: test\n"
+    "    path: data/test-*\n---\n"
+)
 ROWS = [
     {
         "id": f"u{n}",
@@ -29,7 +32,8 @@ ROWS = [
 ]
 DEFINITION = {
     "version": 1, "name": "mine-{part}", "title": "Mine", "summary": "Ours.", "category": "QA", "kind": "understanding",
-    "language": "en", "licence": "CC-BY-4.0", "matrix": [{"part": "all"}, {"part": "x", "set": {"data.where": {"kind": "x"}}}],
+    "language": "en", "licence": "CC-BY-4.0",
+    "matrix": [{"part": "all"}, {"part": "x", "set": {"data.where": {"kind": "x"}}}],
     "data": {
         "repository": "OWNER/NAME", "config": "main", "split": "test", "id": "id",
         "columns": {"audio": "audio", "question": "question", "reference": "answer", "kind": "kind"},

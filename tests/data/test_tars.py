@@ -95,7 +95,16 @@ def test_behind_a_url(folder):
 
 def test_samples_that_cannot_be_used_are_counted(tmp_path):
     clip = CLIPS[0].read_bytes()
-    members = [("a.json", b"{"), ("a.flac", clip), ("b.json", b"[1]"), ("b.flac", clip), ("c.txt", b"\xff"), ("d.txt", b"d"), ("e.flac", clip), ("a.wav", clip)]  # fmt: skip
+    members = [
+        ("a.json", b"{"),
+        ("a.flac", clip),
+        ("b.json", b"[1]"),
+        ("b.flac", clip),
+        ("c.txt", b"\xff"),
+        ("d.txt", b"d"),
+        ("e.flac", clip),
+        ("a.wav", clip),
+    ]
     (tmp_path / "x.tar").write_bytes(packed(members))
     source = open_source(str(tmp_path / "x.tar"))
     message = {id: reason for id, reason in source.problems.items()}

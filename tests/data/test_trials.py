@@ -45,7 +45,8 @@ def test_both_forms_are_read_and_belong_to_the_test(listed, form):
         ("1 x.wav id1/a/1.wav\n", "no trial of .* .line 1: x.wav"),
         ("1 id1/a/1\n", "line 1 of the trials .* is '1 id1/a/1'; expected '1 ENROLMENT TEST'"),
         ("maybe id1/a/1 id1/a/2\n", "line 1 of the trials"),
-        ("1 id1/a/1 id1/a/2\n0 id1/a/1 id1/a/2\n", "line 2 of the trials .* says of id1/a/1 and id1/a/2 what another line does not"),
+        ("1 id1/a/1 id1/a/2\n0 id1/a/1 id1/a/2\n",
+            "line 2 of the trials .* says of id1/a/1 and id1/a/2 what another line does not"),
     ],
 )  # fmt: skip
 def test_lists_that_cannot_be_used_are_refused(listed, text, message):

@@ -294,11 +294,14 @@ def run_and_lengths(tmp_path_factory):
     piped[at : at + 4] = (0xFFFFFFFF).to_bytes(4, "little")
     mp3 = written(short, "MP3", "MPEG_LAYER_III")
     files = {
-        "good_a.wav": (written(short, "WAV"), 2), "good_b.flac": (written(short, "FLAC"), 2), "piped.wav": (bytes(piped), 2),
+        "good_a.wav": (written(short, "WAV"), 2), "good_b.flac": (written(short, "FLAC"), 2),
+        "piped.wav": (bytes(piped), 2),
         "unknown.flac": (with_flac_length(written(noise, "FLAC"), 0), 18),
-        "half.flac": (with_flac_length(written(noise, "FLAC"), 9 * RATE_HZ), 18), "in_ogg.oga": (through_ffmpeg(short, "ogg", "flac"), 2),
+        "half.flac": (with_flac_length(written(noise, "FLAC"), 9 * RATE_HZ), 18),
+        "in_ogg.oga": (through_ffmpeg(short, "ogg", "flac"), 2),
         "mp3_in.wav": (through_ffmpeg(short, "wav", "libmp3lame"), 2), "joined.mp3": (mp3 + without_xing(mp3), 4),
-        "cut.wav": (written(short, "WAV")[:-5000], 0), "cut.mp3": (mp3[: len(mp3) // 2], 0), "cut.caf": (written(short, "CAF")[:-5000], 0),
+        "cut.wav": (written(short, "WAV")[:-5000], 0), "cut.mp3": (mp3[: len(mp3) // 2], 0),
+        "cut.caf": (written(short, "CAF")[:-5000], 0),
     }  # fmt: skip
     for name, (content, _) in files.items():
         (folder / name).write_bytes(content)

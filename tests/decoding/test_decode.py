@@ -241,7 +241,8 @@ def test_there_is_no_other_way_to_ffmpegs_formats():
     A file that is written is one's own.
     """
     ways = re.compile(
-        r"\bav\.open\((?!\w+, \"w\")|\bav\.container\.open\(|torchaudio\.load|torchcodec\.|librosa\.load|[\"']ffmpeg[\"']|decode_audio\("
+        r"\bav\.open\((?!\w+, "
+        r"\"w\")|\bav\.container\.open\(|torchaudio\.load|torchcodec\.|librosa\.load|[\"']ffmpeg[\"']|decode_audio\("
     )
     package = Path(codec_bench.__file__).parent
     folders = [package, package.parent / "kernels", package.parent / "examples"]
@@ -264,7 +265,8 @@ def _written(kind, subtype, tone):
 
 @pytest.mark.parametrize(
     "kind, subtype",
-    [("WAV", "PCM_16"), ("RF64", "PCM_16"), ("W64", "PCM_16"), ("FLAC", "PCM_16"), ("AIFF", "PCM_16"), ("AU", "PCM_16"), ("CAF", "PCM_16"),
+    [("WAV", "PCM_16"), ("RF64", "PCM_16"), ("W64", "PCM_16"), ("FLAC", "PCM_16"), ("AIFF", "PCM_16"), ("AU", "PCM_16"),
+        ("CAF", "PCM_16"),
      ("NIST", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"), ("MP3", "MPEG_LAYER_III")],
 )  # fmt: skip
 def test_joined_files_and_chained_streams_are_refused_and_not_cut(tmp_path, tone, kind, subtype):

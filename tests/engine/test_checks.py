@@ -101,7 +101,8 @@ def test_the_bitrate_of_several_channels_is_reported_per_channel(run_it, tmp_pat
     assert system["metrics"]["bitrate"]["value"] == pytest.approx(2 * 129600)
     assert system["channels"] == {"items": 1, "each": True, "bitrate_bps": pytest.approx(129600)}
     assert system_notes({"Right": SystemSummary.from_dict(system)}) == [
-        "bitrate counts the bits of all channels; 1 clip has several channels, coded each by itself: Right (130 kbit/s for each channel)"
+        "bitrate counts the bits of all channels; 1 clip has several channels, coded each by itself: Right (130 kbit/s "
+        "for each channel)"
     ]
 
 

@@ -30,11 +30,15 @@ def here(tmp_path, monkeypatch):
 
 
 def call(**changes):
-    """Runs; returns the run, the words on its folder, and the stages of its progress with how many items were finished."""
+    """Runs; returns the run, the words on its folder, and the stages of its progress with how
+    many items were finished.
+    """
     words, stages = [], []
     running = Running(
-        device="cpu", workers=1, cache=False, check=False, page=False, on_folder=lambda folder, message: words.append((str(folder), message)),
-        progress=lambda stage, done, *_: stages.append((stage, done)), **{k: changes.pop(k) for k in ["retry_failed"] if k in changes},
+        device="cpu", workers=1, cache=False, check=False, page=False,
+        on_folder=lambda folder, message: words.append((str(folder), message)),
+        progress=lambda stage, done, *_: stages.append((stage, done)),
+        **{k: changes.pop(k) for k in ["retry_failed"] if k in changes},
     )  # fmt: skip
     run = evaluate(**{**REQUESTED, **changes}, running=running)
     return run, words, stages

@@ -47,7 +47,9 @@ def start(out, *more, forks=True):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> tuple[dict, float]:
-    """The scores of a run that nothing disturbs, and how many seconds it took from its first finished item to its end."""
+    """The scores of a run that nothing disturbs, and how many seconds it took from its first
+    finished item to its end.
+    """
     folder = tmp_path_factory.mktemp("calm") / "run"
     process = start(folder)
     while process.poll() is None and not finished(folder):

@@ -1,4 +1,6 @@
-"""What code of one's own writes into its input changes no other row: codecs, metrics, features and models get copies."""
+"""What code of one's own writes into its input changes no other row: codecs, metrics, features
+and models get copies.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run computes the signal metrics of a sound once, however many systems follow, and other code computes them again."""
+"""A run computes the signal metrics of a sound once, however many systems follow, and other
+code computes them again.
+"""
 
 from __future__ import annotations
 

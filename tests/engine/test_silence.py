@@ -23,16 +23,24 @@ NOT_READ = ["bitrate"]
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
 MEANT = {
-    "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "wer_above_50[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
+    "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0,
+    "wer_above_50[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
-    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "log_wmse": None, "lsd": None, "duration_error": 0.0,
+    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "log_wmse": None, "lsd": None,
+    "duration_error": 0.0,
     "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None, "clipped_share": 0.0,
-    "speaking_rate[pocketsphinx]": 0.0, "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None, f"wer_mean[{SEVERAL}]": 1.0, f"wer_smallest[{SEVERAL}]": 1.0,
+    "speaking_rate[pocketsphinx]": 0.0, "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
+    f"wer_mean[{SEVERAL}]": 1.0, f"wer_smallest[{SEVERAL}]": 1.0,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
-    "fwsegsnr": -10.0, "llr": 2.0, "wss": None, "cd": 10.0, "csig": 1.0, "cbak": 1.0, "covl": 1.0, "csii_high": 0.0, "csii_mid": 0.0, "csii_low": 0.0, "ncm": 0.0, "sdr": None, "srmr": 0.0,
-    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None, "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "kid[ge2e]": None, "kl[ge2e]": None, "density[ge2e]": None, "coverage[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
+    "fwsegsnr": -10.0, "llr": 2.0, "wss": None, "cd": 10.0, "csig": 1.0, "cbak": 1.0, "covl": 1.0, "csii_high": 0.0,
+    "csii_mid": 0.0, "csii_low": 0.0, "ncm": 0.0, "sdr": None, "srmr": 0.0,
+    "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None,
+    "f0_rmse": None, "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None,
+    "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None,
+    "kid[ge2e]": None, "kl[ge2e]": None, "density[ge2e]": None, "coverage[ge2e]": None, "warpq": None,
+    f"wer_between[{SEVERAL}]": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:
@@ -72,8 +80,10 @@ def silent_run(tmp_path_factory):
     chosen = [by_length[0], next(id for id in by_length if length[id] > 3)]
     assert length[chosen[0]] <= 3
     run = evaluate(
-        codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent", data=[s for s in samples if s.id in chosen],
-        metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED], out=tmp_path_factory.mktemp("silent") / "run", page=False, cache=False,
+        codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent",
+        data=[s for s in samples if s.id in chosen],
+        metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED], out=tmp_path_factory.mktemp("silent") / "run",
+        page=False, cache=False,
         check=False, workers=1,
     )  # fmt: skip
     return run, chosen[1]
@@ -229,7 +239,8 @@ def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metr
     actual = Path(__file__).parent / "assets" / "worse_estimates.py"
     samples = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
     run = evaluate(
-        codec=["opus-6k", *(f"{actual}:{name}" for name in ("Faint", "Half", "Noise"))], data=samples, metrics=["speech_share"], check=False,
+        codec=["opus-6k", *(f"{actual}:{name}" for name in ("Faint", "Half", "Noise"))], data=samples,
+        metrics=["speech_share"], check=False,
         cache=False, workers=1, out=tmp_path / "run",
     )  # fmt: skip
     summary = run.summary()

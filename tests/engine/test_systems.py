@@ -167,7 +167,8 @@ def test_a_codec_of_ones_own_has_the_name_that_it_gives_itself(run_it, target):
     assert {stage["stage"] for stage in run.meta["timings"]["stages"]} >= {"quantiser", "coarse", "o"}
     # By another path of the same file the run goes on; under another name it is another run.
     again = run_it(
-        codec=f"unprocessed,{target}/codecs/mine.py:Quantiser,coarse=./codecs/../codecs/mine.py:LeaksItsBatch,o=opus-12k",
+        codec=f"unprocessed,{target}/codecs/mine.py:Quantiser,coarse=./codecs/../codecs/mine.py:LeaksItsBatch,"
+        f"o=opus-12k",
         **REQUESTED,
     )
     assert again.meta["timings"]["items"] == run.meta["timings"]["items"] == 12

@@ -19,12 +19,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
 WORSE = ("Silence", "Faint", "Constant", "Half", "Noise", "Foreign")
 CODED = "opus-6k"
 METRICS = (
-    "pesq_wb", "pesq_nb", "visqol", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "log_wmse", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance",
-    "loudness_error", "true_peak", "clipped_share", "fwsegsnr", "llr", "wss", "cd", "csig", "cbak", "covl", "csii_high", "csii_mid", "csii_low", "ncm", "sdr",
-    "srmr", "energy_corr", "f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", "duration_error", "speech_share", "speech_kept", "silence_kept",
-    "leading_silence_error", "ttsds2_pitch", "sim[ge2e]", "fad[ge2e]", "kad[ge2e]", "kid[ge2e]", "kl[ge2e]", "density[ge2e]", "coverage[ge2e]",
-    "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "plcmos", "distillmos", "wer[pocketsphinx]", "wer_macro[pocketsphinx]",
-    "wer_above_50[pocketsphinx]", "cer[pocketsphinx]", "dwer[pocketsphinx]", "speaking_rate[pocketsphinx]", "speaking_rate_error[pocketsphinx]",
+    "pesq_wb", "pesq_nb", "visqol", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "log_wmse", "warpq", "warpq[versa]",
+    "lsd", "mel_distance", "stft_distance",
+    "loudness_error", "true_peak", "clipped_share", "fwsegsnr", "llr", "wss", "cd", "csig", "cbak", "covl", "csii_high",
+    "csii_mid", "csii_low", "ncm", "sdr",
+    "srmr", "energy_corr", "f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", "duration_error", "speech_share",
+    "speech_kept", "silence_kept",
+    "leading_silence_error", "ttsds2_pitch", "sim[ge2e]", "fad[ge2e]", "kad[ge2e]", "kid[ge2e]", "kl[ge2e]",
+    "density[ge2e]", "coverage[ge2e]",
+    "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "plcmos", "distillmos", "wer[pocketsphinx]",
+    "wer_macro[pocketsphinx]",
+    "wer_above_50[pocketsphinx]", "cer[pocketsphinx]", "dwer[pocketsphinx]", "speaking_rate[pocketsphinx]",
+    "speaking_rate_error[pocketsphinx]",
 )  # fmt: skip
 NO_ROW = (
     "asv_eer",
@@ -48,7 +54,8 @@ def scores(tmp_path_factory):
 
     longest = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
     run = evaluate(
-        codec=[CODED, *(f"{CUSTOM_CODE}:{name}" for name in WORSE)], data=longest, metrics=list(METRICS), check=False, page=False,
+        codec=[CODED, *(f"{CUSTOM_CODE}:{name}" for name in WORSE)], data=longest, metrics=list(METRICS), check=False,
+        page=False,
         cache=False, workers=1, out=tmp_path_factory.mktemp("worse") / "run",
     )  # fmt: skip
     return {(row.system, row.id, row.metric): row for row in run.scores()}, [s.id for s in longest]

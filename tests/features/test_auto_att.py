@@ -53,7 +53,8 @@ def theirs(folder, signals):
     for signal in signals:
         inputs = processor(text=text, audio=signal, sampling_rate=16_000, return_tensors="pt", padding=True)
         generated = net.generate(
-            **inputs, max_new_tokens=1, do_sample=False, temperature=None, top_p=None, top_k=None, repetition_penalty=1.0,
+            **inputs, max_new_tokens=1, do_sample=False, temperature=None, top_p=None, top_k=None,
+            repetition_penalty=1.0,
             output_logits=True, return_dict_in_generate=True,
         )  # fmt: skip
         shares = torch.softmax(generated.logits[0][0][torch.tensor(ids)], dim=-1)

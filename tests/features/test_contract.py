@@ -19,7 +19,8 @@ WITH_WEIGHTS = {used for entry in checkpoint_names() for used in (entry, *checkp
 EMBEDDED = [name for name in NAMES if name not in WITH_WEIGHTS and name not in ARGUMENTS]  # they run with no checkpoint
 RATE_HZ = 16_000
 RATES_HZ = {
-    **{row.feature: row.rate_hz for row in SCORERS}, "clap-htsat-unfused": 48_000, "ttsds2-pitch": 22_050, "vibevoice-asr": 24_000,
+    **{row.feature: row.rate_hz for row in SCORERS}, "clap-htsat-unfused": 48_000, "ttsds2-pitch": 22_050,
+    "vibevoice-asr": 24_000,
     "kyutai-stt-2.6b-en": 24_000, "kyutai-stt-1b-en-fr": 24_000,
 }  # fmt: skip
 """Of the features that do not read `RATE_HZ`; those of learned scorers as their rows say."""

@@ -9,9 +9,11 @@ after each kill, except those in flight. `rounds` is such a run of questions in 
 are compared too. Of `ray`, a run on a Ray cluster on this machine, actors, their workers and raylets are killed as
 well; it is left out where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
 
-An item that was alone in a worker twice when the worker was killed is given up, and a question that a model's process had
-when it was killed: the command ends with 3, and the reason of each failed score says so. With `--retry-failed` it must then end with the expected rows. A command ends with 2 where
-two workers were killed while they loaded the same thing; it must go on as after a kill.
+An item that was alone in a worker twice when the worker was killed is given up, and a question that a model's process
+had
+when it was killed: the command ends with 3, and the reason of each failed score says so. With `--retry-failed` it must
+then end with the expected rows. A command ends with 2 where two workers were killed while they loaded the same thing;
+it must go on as after a kill.
 
 While some of the starts run, their folder is copied (`cp -r`), and at the end the finished folder is copied over that
 copy. The copy must then read as the finished folder, or be refused; the command, given the copy, must ask nothing and
@@ -75,14 +77,16 @@ class Echo(Model):
         return Response(text=request.messages[-1].content[-1].rpartition("|")[2].strip())
 """
 QUESTIONS = {
-    "version": 1, "title": "Text", "summary": "Questions that are repeated.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Text", "summary": "Questions that are repeated.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]},
     "metrics": ["accuracy[exact]", "wer[answer]", "bleu[13a]"], "primary": "accuracy[exact]",
 }  # fmt: skip
 ROUNDS = {
     **QUESTIONS, "title": "Rounds", "summary": "Questions in one to four rounds.",
-    "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": ["a.0", "a.1", "a.2", "a.3"], "question": "id", "reference": "right"}},
+    "data": {"path": "rows.jsonl", "id": "id",
+        "columns": {"audio": ["a.0", "a.1", "a.2", "a.3"], "question": "id", "reference": "right"}},
     "prompt": {"rounds": "audio", "messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]},
 }  # fmt: skip
 CLOCK = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -141,7 +145,8 @@ class Job:
         shifted = {"LD_PRELOAD": str(CLOCK), "FAKETIME": clock} if clock else {}
         with (self.location / "errors").open("w") as errors:
             return subprocess.Popen(
-                [*self.program, self.name, *self.arguments, *further, "--out", str(out), "--no-cache"], cwd=self.location,
+                [*self.program, self.name, *self.arguments, *further, "--out", str(out), "--no-cache"],
+                cwd=self.location,
                 env={**os.environ, **shifted}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
 
@@ -283,7 +288,8 @@ def ray_job(location: Path) -> Job:
 
 
 JOBS = {
-    "eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "rounds": rounds_job, "shards": shards_job, "ray": ray_job,
+    "eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "rounds": rounds_job, "shards": shards_job,
+    "ray": ray_job,
 }  # fmt: skip
 
 

@@ -6,9 +6,12 @@ import random
 from collections.abc import Callable, Sequence
 
 TOKENS = (
-    b"NaN", b"1e400", b"-1", b"0", b"null", b"true", b"[" * 300, b"[" * 20_000, b'{"a":' * 20_000, b'"', b"'", b"\x00", b"\xff\xfe", b"\xed\xa0\x80",
-    "\u202e".encode(), b"\x1b[2J", b"9" * 5000, b"!!bool x", b"!!int ''", b"&a [*a]", b"*a", b"<<: 5", b"\r", b"\n", b"\t", b"\\u0000",
-    b"\\ud800", b"../../x", b"::0", b"{{", b"{%", b"=1+1", b"2026-13-01", b"a" * 20_000, b"[]", b"{}", b"<think>", b"[[5]]", b",",
+    b"NaN", b"1e400", b"-1", b"0", b"null", b"true", b"[" * 300, b"[" * 20_000, b'{"a":' * 20_000, b'"', b"'", b"\x00",
+    b"\xff\xfe", b"\xed\xa0\x80",
+    "\u202e".encode(), b"\x1b[2J", b"9" * 5000, b"!!bool x", b"!!int ''", b"&a [*a]", b"*a", b"<<: 5", b"\r", b"\n",
+    b"\t", b"\\u0000",
+    b"\\ud800", b"../../x", b"::0", b"{{", b"{%", b"=1+1", b"2026-13-01", b"a" * 20_000, b"[]", b"{}", b"<think>",
+    b"[[5]]", b",",
 )  # fmt: skip
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1)
 

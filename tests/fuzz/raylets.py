@@ -14,7 +14,9 @@ STORE_BYTES = 80 << 20
 
 
 def started(start):
-    """What Ray starts. On a busy machine a node may take longer than Ray waits for it, which is 30 s and cannot be set."""
+    """What Ray starts. On a busy machine a node may take longer than Ray waits for it, which
+    is 30 s and cannot be set.
+    """
     for _ in range(9):
         with suppress(Exception):  # Ray raises no other class here
             return start()

@@ -84,8 +84,10 @@ class Sounds(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.seeds = [
-            encoded("WAV", subtype="PCM_16"), encoded("WAV", subtype="FLOAT"), encoded("WAV", subtype="ULAW"), encoded("WAVEX"),
-            encoded("FLAC"), encoded("OGG", subtype="VORBIS"), encoded("OGG", subtype="OPUS"), encoded("MP3"), encoded("AIFF"),
+            encoded("WAV", subtype="PCM_16"), encoded("WAV", subtype="FLOAT"), encoded("WAV", subtype="ULAW"),
+            encoded("WAVEX"),
+            encoded("FLAC"), encoded("OGG", subtype="VORBIS"), encoded("OGG", subtype="OPUS"), encoded("MP3"),
+            encoded("AIFF"),
             encoded("AU"), encoded("CAF"), encoded("W64"), *map(self._through_ffmpeg, ("mp4", "mka", "adts")),
             encoded("FLAC") * 2, b"ffconcat version 1.0\nfile 0.wav\n", b"#EXTM3U\n#EXTINF:1,\n0.wav\n#EXT-X-ENDLIST\n",
             b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 18098 RTP/AVP 0\n",
@@ -122,9 +124,11 @@ class Tars(Target):
         soundfile.write(folder / "foreign.wav", self.foreign / 2, RATE)
         outside = str(folder / "foreign.wav")
         self.seeds = [
-            self._tar([("a.wav", encoded("WAV")), ("a.json", b'{"text": "x", "speaker": 3}'), ("b.flac", encoded("FLAC")), ("b.txt", b"y")]),
+            self._tar([("a.wav", encoded("WAV")), ("a.json", b'{"text": "x", "speaker": 3}'),
+                ("b.flac", encoded("FLAC")), ("b.txt", b"y")]),
             self._tar([("../foreign.wav", encoded("WAV")), (outside, encoded("WAV")), ("c/../d.wav", encoded("WAV"))]),
-            self._tar([("e.json", json.dumps({"audio": outside, "estimate": outside}).encode()), ("e.wav", encoded("WAV"))]),
+            self._tar([("e.json", json.dumps({"audio": outside, "estimate": outside}).encode()),
+                ("e.wav", encoded("WAV"))]),
             self._tar([("f.wav", b"ffconcat version 1.0\nfile ../foreign.wav\n"), ("g.wav", encoded("WAV") * 2)]),
         ]  # fmt: skip
 
@@ -164,10 +168,12 @@ class DeclaredSizes(Target):
     FIELDS: ClassVar = {
         "WAV": ((b"data", 4, 4, "little"), (b"RIFF", 4, 4, "little")), "RF64": ((b"ds64", 16, 8, "little"),),
         "W64": ((b"data\xf3\xac\xd3\x11", 16, 8, "little"), (b"riff", 16, 8, "little")),
-        "AIFF": ((b"SSND", 4, 4, "big"), (b"COMM", 10, 4, "big"), (b"FORM", 4, 4, "big")), "AU": ((b".snd", 8, 4, "big"),),
+        "AIFF": ((b"SSND", 4, 4, "big"), (b"COMM", 10, 4, "big"), (b"FORM", 4, 4, "big")),
+        "AU": ((b".snd", 8, 4, "big"),),
         "CAF": ((b"data", 4, 8, "big"),), "NIST": (), "FLAC": ((b"fLaC", 22, 4, "big"),), "VORBIS": (), "OPUS": (),
         "MP3": ((b"Xing", 8, 4, "big"), (b"Xing", 12, 4, "big"), (b"Info", 8, 4, "big"), (b"Info", 12, 4, "big")),
-        "bare MP3": (), "adts": (), "mp4": ((b"mdat", -4, 4, "big"),), "webm": ((b"\x18\x53\x80\x67", 5, 7, "big"),), "live webm": (),
+        "bare MP3": (), "adts": (), "mp4": ((b"mdat", -4, 4, "big"),), "webm": ((b"\x18\x53\x80\x67", 5, 7, "big"),),
+        "live webm": (),
     }  # fmt: skip
     """Of every container where its declared sizes stand: behind which bytes, how far, how many bytes, in which order.
     The first is that of the sound."""
@@ -313,7 +319,8 @@ class Archives(Target):
             for name, content in self.sounds.items():
                 archive.writestr(name, content)
         self.files = {
-            ".tar": plain, ".tar.gz": gzip.compress(plain, mtime=0), ".tar.xz": lzma.compress(plain), ".zip": zipped.getvalue()
+            ".tar": plain, ".tar.gz": gzip.compress(plain, mtime=0), ".tar.xz": lzma.compress(plain),
+            ".zip": zipped.getvalue()
         }  # fmt: skip
         self.kind = ""
 
@@ -639,9 +646,12 @@ class Alignments(Target):
     """When phones are said: TextGrid files, CTM and JSON."""
 
     seeds = (
-        b'File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\nxmax = 0.5\ntiers? <exists>\nsize = 1\nitem []:\n'
-        b'    item [1]:\n        class = "IntervalTier"\n        name = "phones"\n        xmin = 0\n        xmax = 0.5\n'
-        b'        intervals: size = 2\n        intervals [1]:\n            xmin = 0\n            xmax = 0.2\n            text = "AH0"\n'
+        b'File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\nxmax = 0.5\ntiers? <exists>\nsize = 1\n'
+        b"item []:\n"
+        b'    item [1]:\n        class = "IntervalTier"\n        name = "phones"\n        xmin = 0\n'
+        b"        xmax = 0.5\n"
+        b"        intervals: size = 2\n        intervals [1]:\n            xmin = 0\n            xmax = 0.2\n"
+        b'            text = "AH0"\n'
         b'        intervals [2]:\n            xmin = 0.2\n            xmax = 0.5\n            text = "B"\n',
         b"a 1 0.0 0.2 AH0 0.9\na 1 0.2 0.3 B 1.0\n",
         b'{"a": [[0.0, 0.2, "AH0"], [0.2, 0.5, "B"]], "b": []}',
@@ -662,7 +672,8 @@ class Replies(Target):
     """What judges say, read by every reader."""
 
     SEEDS = (
-        "Rating: 4", "[[3]]", '{"score": 4, "why": "x"}', "```json\n{\"score\": 2}\n```", "4 5", "Yes.", "No, because", "Score: 4/5",
+        "Rating: 4", "[[3]]", '{"score": 4, "why": "x"}', "```json\n{\"score\": 2}\n```", "4 5", "Yes.", "No, because",
+        "Score: 4/5",
         "[{'model': 'model_1', 'rank': 1}]", "1:2:3", '{"一致性": true}', "The answer is good.\nRating: 5\n", "评分：4",
     )  # fmt: skip
 
@@ -695,7 +706,8 @@ class Answers(Target):
     """What models say, read by every step of reading."""
 
     SEEDS = (
-        "The answer is B.", "(C) 12 apples", '{"content": "A"}', "<think>no</think>Yes, 3.5 %", "ANSWER: happy", "```json\n{}\n```",
+        "The answer is B.", "(C) 12 apples", '{"content": "A"}', "<think>no</think>Yes, 3.5 %", "ANSWER: happy",
+        "```json\n{}\n```",
         "答案是：C", "First line\nsecond, A or B", "three hundred and five", "<b>x</b> <answer>D</answer>",
     )  # fmt: skip
 
@@ -746,7 +758,8 @@ class Services(Target):
         chat = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
         delta = {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}
         google = {
-            "candidates": [{"content": {"parts": [{"text": "x"}, {"inlineData": {"mimeType": "audio/wav", "data": sound}}]}, "finishReason": "STOP"}],
+            "candidates": [{"content": {"parts": [{"text": "x"},
+                {"inlineData": {"mimeType": "audio/wav", "data": sound}}]}, "finishReason": "STOP"}],
             "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 5},
         }  # fmt: skip
         error = {"error": {"message": "no", "code": 400, "details": [{"reason": "x"}]}}
@@ -992,7 +1005,10 @@ class Sites(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    "alignments": Alignments, "archives": Archives, "declared sizes": DeclaredSizes, "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening, "manifests": Manifests,
+    "alignments": Alignments, "archives": Archives, "declared sizes": DeclaredSizes, "answers": Answers,
+    "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening,
+    "manifests": Manifests,
     "ratings": Ratings, "records": Records,
-    "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "tars": Tars, "weights": Weights, "yaml": Configs,
+    "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "tars": Tars,
+    "weights": Weights, "yaml": Configs,
 }  # fmt: skip

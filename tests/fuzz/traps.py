@@ -209,10 +209,14 @@ class Templates(Target):
     """Templates in data, which are texts, and templates in definitions, which may do nothing but fill in."""
 
     SEEDS = (
-        "{{ question }}", "{% for x in options %}{{ x }} {% endfor %}", "{{ 7 * 191 }}", "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{{ cycler.__init__.__globals__.os.system('touch TOUCHED') }}", "{{ 'a' * 1000000000 }}", "{{ options | join('x') }}",
-        "{% for a in options %}{% for b in options %}{{ a }}{% endfor %}{% endfor %}", "{{ range(1000000000) | list }}", "{{ question",
-        "{% include '/etc/passwd' %}", "{{ lipsum(n=100000) }}", "{{ (question * 9999) * 9999 }}", "{{ 9 ** 9 ** 9 }}", "{# #}{% raw %}{{ x }}",
+        "{{ question }}", "{% for x in options %}{{ x }} {% endfor %}", "{{ 7 * 191 }}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ cycler.__init__.__globals__.os.system('touch TOUCHED') }}", "{{ 'a' * 1000000000 }}",
+        "{{ options | join('x') }}",
+        "{% for a in options %}{% for b in options %}{{ a }}{% endfor %}{% endfor %}", "{{ range(1000000000) | list }}",
+        "{{ question",
+        "{% include '/etc/passwd' %}", "{{ lipsum(n=100000) }}", "{{ (question * 9999) * 9999 }}", "{{ 9 ** 9 ** 9 }}",
+        "{# #}{% raw %}{{ x }}",
     )  # fmt: skip
 
     def __init__(self, folder: Path) -> None:
@@ -388,7 +392,8 @@ class Extra(Target):
         )
         self.readers: list[tuple[Path, Callable[[], Any]]] = [
             (self.run_folder / "summary.json", self._overview), (self.run_folder / "run.json", self._results_stand),
-            (self.run_folder / "part.json", self._item), (self.run_folder / "run.seal", self._item), (index, self._samples),
+            (self.run_folder / "part.json", self._item), (self.run_folder / "run.seal", self._item),
+            (index, self._samples),
             (self.out / "ray.json", self._ray), (self.out / "slurm" / "slurm.json", self._slurm),
             (folder / "profile.json", self._parameters), (folder / "decisions.jsonl", self._decisions),
         ]  # fmt: skip
@@ -464,6 +469,7 @@ class Extra(Target):
 
 
 TRAPS: dict[str, type[Target]] = {
-    "beside": Extra, "bombs": Bombs, "journals": Journals, "networks": Networks, "parquet_parts": ParquetParts, "pickles": Pickles,
+    "beside": Extra, "bombs": Bombs, "journals": Journals, "networks": Networks, "parquet_parts": ParquetParts,
+    "pickles": Pickles,
     "templates": Templates,
 }  # fmt: skip

@@ -121,7 +121,8 @@ male|Male.|a man|man|The speaker is a man.|It's a man's voice.|A male voice.|a b
     NOTHING: "not a man|not female|unknown|human|a person|the manual|不是男的|woeful|I cannot tell whether it is a man",
 }
 DIGIT = {
-    "7": "7|seven|Seven.|The digit is seven.|The number is 7.|七|数字是七|sieben|sept|siete|семь|Answer: seven|**7**|It is the digit seven|「七」|number seven",
+    "7": "7|seven|Seven.|The digit is seven.|The number is 7.|七|数字是七|sieben|sept|siete|семь|Answer: seven|**7**|It is "
+    "the digit seven|「七」|number seven",
     "0": "0|zero|Zero|零|The digit is zero.|oh zero",
     SEVERAL: "seven or eight|7 or 8|seven, eight|七或八",
     NOTHING: "not seven|17|seventy|seventeen|77|eleven|none",

@@ -105,11 +105,13 @@ def write_transformers(converted: Path, folder: Path) -> Path:
 def _config(variables: dict[str, np.ndarray]) -> dict[str, Any]:
     words, width = variables["decoder/embeddings/weight"].shape
     layers = {
-        role: len({name.split("/")[1] for name in variables if name.startswith(f"{role}/layer_") and "norm" not in name.split("/")[1]})
+        role: len({name.split("/")[1] for name in variables if name.startswith(f"{role}/layer_")
+            and "norm" not in name.split("/")[1]})
         for role in ("encoder", "decoder")
     }  # fmt: skip
     return {
-        "model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "vocab_size": words, "d_model": width,
+        "model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "vocab_size": words,
+        "d_model": width,
         "num_mel_bins": variables["encoder/conv1/weight"].shape[1],
         **{f"{role}_layers": layers[role] for role in layers},
         **{f"{role}_attention_heads": int(variables[f"{role}/num_heads"]) for role in layers},

@@ -48,7 +48,8 @@ ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
 COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
-    "av", "datasets", "huggingface_hub.hf_api", "numba.core.typing.cffi_utils", "onnx", "pandas", "pocketsphinx", "resemblyzer", "scipy.signal", "scipy.stats",
+    "av", "datasets", "huggingface_hub.hf_api", "numba.core.typing.cffi_utils", "onnx", "pandas", "pocketsphinx",
+    "resemblyzer", "scipy.signal", "scipy.stats",
     "silero_vad", "soundfile", "soxr", "torch", "transformers.modeling_utils",
 )  # fmt: skip
 """What commands and workers import beside the package. A package that is not installed is left out."""
@@ -57,7 +58,8 @@ NOT_IMPORTED = ("codec_bench.apps.profiling", "codec_bench.apps.serving.ray")
 FORK_SAFE = {"jemalloc_bg_thd"}
 """Threads that may run in the server: Arrow's allocator starts its own one anew after a fork."""
 READ_AT_IMPORT = (
-    "CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "NPY_", "NUMBA_", "NUMPY_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH_",
+    "CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "NPY_", "NUMBA_", "NUMPY_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_",
+    "TORCH_",
 )  # fmt: skip
 """How the names of the variables begin that Python and the libraries of `IMPORTED` read when they begin."""
 OF_SCIKIT_LEARN = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
@@ -70,7 +72,7 @@ WORKER_OF = "of {}"
 FIRST = "CODEC_BENCH_TEST_FIRST"
 """The variable that names a file of Python that each fork runs first, in place of a `sitecustomize.py`."""
 GC_THRESHOLDS = (50_000, 20, 50)
-"""Python's thresholds of a search for garbage. With its own ones, a fifth of an import's time goes into such searches."""
+"""Thresholds of Python's garbage collector. With its own ones, a fifth of an import's time is garbage collection."""
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 """By their numbers in Linux's mman.h."""
 _LONGEST = 1 << 18  # bytes of a message

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = {
-    "c++", "cc", "chromedriver", "chromium", "clang", "espeak-ng", "ffmpeg", "ffprobe", "flite", "g++", "gcc", "kpsewhich", "latex", "node",
+    "c++", "cc", "chromedriver", "chromium", "clang", "espeak-ng", "ffmpeg", "ffprobe", "flite", "g++", "gcc",
+    "kpsewhich", "latex", "node",
     "npm", "pdflatex", "sacct", "sbatch", "scancel", "sinfo", "slurmctld", "slurmd", "squeue", "srun",
 }  # fmt: skip
 LIBRARIES = {"vo-amrwbenc"}

@@ -1,4 +1,6 @@
-"""Small data sets in every layout, with embedded speech. The texts of Lhotse's manifests were written by lhotse 1.33."""
+"""Small data sets in every layout, with embedded speech. The texts of Lhotse's manifests were
+written by lhotse 1.33.
+"""
 
 from __future__ import annotations
 
@@ -132,9 +134,19 @@ def nemo(folder: Path) -> Expected:
     return {id: (text, None, "en") for id, (text, _) in zip(ids, clips())}
 
 
-_RECORDING = '{{"id": "rec{n}", "sources": [{{"type": "file", "channels": [0], "source": "rec{n}.wav"}}], "sampling_rate": 16000, "num_samples": {size}, "duration": {length}, "channel_ids": [0]}}'
-_SUPERVISION = '{{"id": "utt{n}", "recording_id": "rec{n}", "start": {start}, "duration": {length}, "channel": 0, "text": {text}, "language": "English", "speaker": "spk{n}"}}'
-_CUT = '{{"id": "utt{n}", "start": {start}, "duration": {length}, "channel": 0, "supervisions": [{{"id": "utt{n}", "recording_id": "rec{n}", "start": 0.0, "duration": {length}, "channel": 0, "text": {text}, "language": "English", "speaker": "spk{n}"}}], "recording": {recording}, "type": "MonoCut"}}'
+_RECORDING = (
+    '{{"id": "rec{n}", "sources": [{{"type": "file", "channels": [0], "source": "rec{n}.wav"}}], "sampling_rate": '
+    '16000, "num_samples": {size}, "duration": {length}, "channel_ids": [0]}}'
+)
+_SUPERVISION = (
+    '{{"id": "utt{n}", "recording_id": "rec{n}", "start": {start}, "duration": {length}, "channel": 0, "text": {text}, '
+    '"language": "English", "speaker": "spk{n}"}}'
+)
+_CUT = (
+    '{{"id": "utt{n}", "start": {start}, "duration": {length}, "channel": 0, "supervisions": [{{"id": "utt{n}", '
+    '"recording_id": "rec{n}", "start": 0.0, "duration": {length}, "channel": 0, "text": {text}, "language": '
+    '"English", "speaker": "spk{n}"}}], "recording": {recording}, "type": "MonoCut"}}'
+)
 
 
 def _lhotse(folder: Path) -> tuple[list[str], list[str], list[str]]:

@@ -13,9 +13,12 @@ SYSTEMS = ("a", "b", "c", "d")
 
 
 def write_run(folder, columns, protocols=None, systems=SYSTEMS, of_speaker=3):
-    """A run of metrics: by name an array `(systems, samples)`; NaN where a score failed, infinity for an item that did."""
+    """A run of metrics: by name an array `(systems, samples)`; NaN where a score failed,
+    infinity for an item that did.
+    """
     facts = {
-        name: {"protocol": (protocols or {}).get(name, f"{name}/1"), "higher_is_better": BETTER[name], "unit": "", "aggregate": "mean"}
+        name: {"protocol": (protocols or {}).get(name, f"{name}/1"), "higher_is_better": BETTER[name], "unit": "",
+            "aggregate": "mean"}
         for name in columns
     }  # fmt: skip
     count = next(iter(columns.values())).shape[1]
@@ -31,7 +34,8 @@ def write_run(folder, columns, protocols=None, systems=SYSTEMS, of_speaker=3):
                 rows.append((n, ItemRecord(system, sample.id, "failed", "no sound", {})))
                 continue
             scores = {
-                name: Score.failed("no voice", facts[name]["protocol"]) if np.isnan(value) else Score.ok(value, facts[name]["protocol"])
+                name: Score.failed("no voice", facts[name]["protocol"]) if np.isnan(value)
+                else Score.ok(value, facts[name]["protocol"])
                 for name, value in values.items()
             }  # fmt: skip
             rows.append((n, ItemRecord(system, sample.id, "ok", None, scores)))

@@ -9,14 +9,18 @@ import pytest
 
 WINDOW = (1400, 900)
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", f"--window-size={WINDOW[0]},{WINDOW[1]}", "--autoplay-policy=no-user-gesture-required",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", f"--window-size={WINDOW[0]},{WINDOW[1]}",
+    "--autoplay-policy=no-user-gesture-required",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """A real browser that keeps its logs; skipped where there is none. `conftest.py` alone imports it: one for all pages."""
+    """A real browser that keeps its logs; skipped where there is none. `conftest.py` alone imports it: one for all
+    pages.
+    """
     webdriver = pytest.importorskip("selenium.webdriver")
     from selenium.webdriver.chrome.service import Service
 
@@ -117,6 +121,7 @@ def go(browser, address):
 def rows(browser, selector="main table") -> list[list[str]]:
     """The cells of the first table that a selector finds."""
     return browser.execute_script(
-        "return [...document.querySelector(arguments[0]).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.innerText.trim()))",
+        "return [...document.querySelector(arguments[0]).tBodies[0].rows].map((r) => [...r.cells].map((c) => "
+        "c.innerText.trim()))",
         selector,
     )

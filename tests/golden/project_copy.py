@@ -69,7 +69,8 @@ def printed_by(copy: Path, environment: dict[str, str], *steps: list[str] | str)
     They run in one process, because each would import the project anew.
     """
     done = subprocess.run(
-        [sys.executable, "-P", "-c", SEVERAL], input=json.dumps(steps), cwd=copy.parent, env=environment, capture_output=True,
+        [sys.executable, "-P", "-c", SEVERAL], input=json.dumps(steps), cwd=copy.parent, env=environment,
+        capture_output=True,
         text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

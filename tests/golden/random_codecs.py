@@ -14,7 +14,8 @@ from codec_bench.codecs.base import Codec
 
 NAMES = (
     "bigcodec", "chattts-dvae", "dac-16khz", "encodec-24khz@6", "encodec-48khz@6", "funcodec-zh-en-ds640@1", "mimi-8cb",
-    "higgs-audio-v2-8cb", "neucodec", "pocket-tts", "snac-24khz", "spark-bicodec", "speechtokenizer-2k", "vibevoice", "wavtokenizer-large-speech-75token",
+    "higgs-audio-v2-8cb", "neucodec", "pocket-tts", "snac-24khz", "spark-bicodec", "speechtokenizer-2k", "vibevoice",
+    "wavtokenizer-large-speech-75token",
     "xcodec-hubert-librispeech", "xcodec2",
 )  # fmt: skip
 """One of every class of neural codecs."""

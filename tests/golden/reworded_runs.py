@@ -55,7 +55,8 @@ PROFILE_STEPS = ("abx", "bit_errors")
 CELLS = {
     "meta": "SELECT value FROM meta WHERE key = 'checks'",
     "items": "SELECT system, sample, status, reason, bits, notes FROM items ORDER BY 1, 2",
-    "scores": "SELECT system, metric, sample, value, status, reason, numerator, denominator, detail FROM scores ORDER BY 1, 2, 3",
+    "scores": "SELECT system, metric, sample, value, status, reason, numerator, denominator, detail FROM scores ORDER "
+    "BY 1, 2, 3",
 }
 
 
@@ -83,7 +84,8 @@ COMMANDS = {
     "export": ["export", "eval"],
     "verify": ["verify", "eval"],
     "suspect": ["validate", f"{CUSTOM_CODE}:NotFinite"],
-    "scored again": ["score", "--generated", "short=short", "--data", "reference", "--metrics", "stoi,si_sdr", "--out", "again"],
+    "scored again": ["score", "--generated", "short=short", "--data", "reference", "--metrics", "stoi,si_sdr", "--out",
+        "again"],
 }  # fmt: skip
 
 
@@ -118,7 +120,8 @@ def main(out):
     same = {"cache": False, "workers": 1, "page": False}
     runs = {
         "eval": evaluate(
-            codec=[f"{kind.lower()}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange", "RaisesForLong")], data=samples,
+            codec=[f"{kind.lower()}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange", "RaisesForLong")],
+            data=samples,
             metrics=["stoi", "si_sdr", "snr", "dnsmos", "f0_rmse", "bitrate", "pesq_wb"], out=out / "eval", **same,
         )
     }  # fmt: skip
@@ -141,7 +144,8 @@ def main(out):
     )  # fmt: skip
     (out / "mine").mkdir()
     definition = {
-        "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+        "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+        "language": "en",
         "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
         "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]", "wer[answer]"],
         "primary": "accuracy[exact]",
@@ -169,7 +173,8 @@ def main(out):
     ]
     sentences["compare"] = [note for pair in pairs for note in comparison_notes(pair.comparisons)]
     measured = profile(
-        codec=[f"{kind}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange")], data=samples[:2], metrics="snr",
+        codec=[f"{kind}={CUSTOM_CODE}:{kind}" for kind in ("FallsSilent", "OutOfRange")], data=samples[:2],
+        metrics="snr",
         out=out / "profile", page=False, skip=[step for step in OPTIONAL if step not in PROFILE_STEPS],
     )  # fmt: skip
     held = json.loads((measured.folder / "profile.json").read_text())

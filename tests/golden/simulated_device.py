@@ -1,7 +1,8 @@
 """Virtual workers: the real scheduler, plan, batches and record over a GPU that is not there.
 
 A batch takes `a + b * padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of
-a stage are those of the newest rows of an H200, or estimates from FLOPs and bytes where no row exists. What the main process computes between two events is measured and added to the clock.
+a stage are those of the newest rows of an H200, or estimates from FLOPs and bytes where no row exists. What the main
+process computes between two events is measured and added to the clock.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ class _Stand(Feature):
 
 
 def _stand(name: str, batch_s: float) -> type[Feature]:
-    """A feature with the memory of its stage; the engine does not know how much a recogniser through CTranslate2 takes."""
+    """A feature with the memory of its stage; the engine does not know how much a recogniser
+    through CTranslate2 takes.
+    """
     cost = COSTS["float32"][name]
     facts = {"name": name.lower(), "protocol": f"{name.lower()}/simulated", "batch_s": batch_s, "__doc__": "Simulated."}
     return type(name, (_Stand,), facts if cost.windows else {**facts, "mib_per_s": 1024 * cost.gib})

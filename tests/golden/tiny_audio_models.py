@@ -15,7 +15,8 @@ from typing import Any
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'audio' %}SOUND{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
+    "{% if part['type'] == 'audio' %}SOUND{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}{% "
+    "endif %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 STRINGS = (
@@ -206,11 +207,13 @@ def write_phi4_multimodal(folder: Path, *, seed: int = 2, ends: float = 1.3) -> 
 
 
 OMNI = (
-    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>", "<|IMAGE|>", "<|VIDEO|>",
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>", "<|IMAGE|>",
+    "<|VIDEO|>",
     "<|vision_bos|>", "<|vision_eos|>",
 )  # fmt: skip
 OMNI_NAMES = {
-    "image_token": "<|IMAGE|>", "audio_token": "<|AUDIO|>", "video_token": "<|VIDEO|>", "vision_bos_token": "<|vision_bos|>",
+    "image_token": "<|IMAGE|>", "audio_token": "<|AUDIO|>", "video_token": "<|VIDEO|>",
+    "vision_bos_token": "<|vision_bos|>",
     "vision_eos_token": "<|vision_eos|>", "audio_bos_token": "<|audio_bos|>", "audio_eos_token": "<|audio_eos|>",
 }  # fmt: skip
 
@@ -241,7 +244,8 @@ def write_qwen25_omni(folder: Path, *, seed: int = 2, ends: float = 1.3) -> None
         "output_dim": 32, "n_window": 100,
     }  # fmt: skip
     tokens = {
-        "audio_token_index": ids["<|AUDIO|>"], "image_token_index": ids["<|IMAGE|>"], "video_token_index": ids["<|VIDEO|>"],
+        "audio_token_index": ids["<|AUDIO|>"], "image_token_index": ids["<|IMAGE|>"],
+        "video_token_index": ids["<|VIDEO|>"],
         "audio_start_token_id": ids["<|audio_bos|>"], "audio_end_token_id": ids["<|audio_eos|>"],
         "vision_start_token_id": ids["<|vision_bos|>"],
     }  # fmt: skip
@@ -257,7 +261,8 @@ def write_qwen25_omni(folder: Path, *, seed: int = 2, ends: float = 1.3) -> None
             "dit_config": {
                 "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 16, "emb_dim": 16,
                 "num_embeds": 65, "mel_dim": 8, "enc_emb_dim": 8, "enc_dim": 8, "enc_channels": [8, 8, 8, 8, 24],
-                "enc_attention_channels": 4, "enc_se_channels": 4, "look_ahead_layers": [0], "look_backward_layers": [0],
+                "enc_attention_channels": 4, "enc_se_channels": 4, "look_ahead_layers": [0],
+                "look_backward_layers": [0],
             },
             "bigvgan_config": {"mel_dim": 8, "upsample_initial_channel": 64},
         },
@@ -278,7 +283,8 @@ def write_qwen3_omni(folder: Path, *, seed: int = 2, ends: float = 1.3) -> None:
             "text_config": text_config(ALPHABET + len(OMNI), rope_parameters=rope, **experts),
             "audio_config": {
                 "num_mel_bins": 16, "d_model": 32, "encoder_layers": 1, "encoder_attention_heads": 2,
-                "encoder_ffn_dim": 64, "output_dim": 32, "n_window": 50, "n_window_infer": 200, "downsample_hidden_size": 8,
+                "encoder_ffn_dim": 64, "output_dim": 32, "n_window": 50, "n_window_infer": 200,
+                "downsample_hidden_size": 8,
             },
             "vision_config": {
                 "depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 32,
@@ -311,7 +317,8 @@ def write_voxtral(folder: Path, *, seed: int = 2, ends: float = 1.3) -> None:
     WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
     config = VoxtralConfig(
         audio_config={
-            "num_mel_bins": 16, "hidden_size": 16, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "num_mel_bins": 16, "hidden_size": 16, "intermediate_size": 64, "num_hidden_layers": 1,
+            "num_attention_heads": 2,
         },
         text_config={"model_type": "llama", "head_dim": 8, **text_config(ALPHABET + len(ids))},
         audio_token_id=24,

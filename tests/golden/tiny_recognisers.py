@@ -68,7 +68,8 @@ def write_parakeet(folder, kind, *, seed=3, **changes):
     else:
         ids = _tokens(folder, ["<pad>", "<blank>"])
         config = ParakeetTDTConfig(
-            vocab_size=len(PIECES) + 2, blank_token_id=ids["<blank>"], pad_token_id=ids["<pad>"], encoder_config=encoder,
+            vocab_size=len(PIECES) + 2, blank_token_id=ids["<blank>"], pad_token_id=ids["<pad>"],
+            encoder_config=encoder,
             decoder_hidden_size=24, decoder_start_token_id=ids["<blank>"],
         )  # fmt: skip
         net = ParakeetForTDT(config)
@@ -104,7 +105,8 @@ def write_canary(folder, *, seed=5, ends=1.3):
         vocab_size=size, encoder_config={"model_type": "parakeet_encoder", **ENCODER}, **tokens,
         decoder_start_token_id=ids["<|startofcontext|>"], tie_word_embeddings=False,
         decoder_config={
-            "vocab_size": size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "vocab_size": size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 4,
             "num_key_value_heads": 4, "head_dim": 8, **tokens,
         },
     )  # fmt: skip
@@ -119,7 +121,8 @@ def write_qwen3_asr(folder, *, seed=4, ends=1.3):
 
     folder.mkdir(parents=True, exist_ok=True)
     special = [
-        "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_start|>", "<|audio_pad|>", "<|audio_end|>", "<asr_text>",
+        "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_start|>", "<|audio_pad|>", "<|audio_end|>",
+        "<asr_text>",
     ]  # fmt: skip
     names = {
         "audio_bos_token": "<|audio_start|>", "audio_token": "<|audio_pad|>", "audio_eos_token": "<|audio_end|>",
@@ -144,7 +147,8 @@ def write_qwen3_asr(folder, *, seed=4, ends=1.3):
 
 
 COHERE = [
-    "<unk>", "<pad>", "<|endoftext|>", "▁", "<|startofcontext|>", "<|startoftranscript|>", "<|emo:undefined|>", "<|pnc|>",
+    "<unk>", "<pad>", "<|endoftext|>", "▁", "<|startofcontext|>", "<|startoftranscript|>", "<|emo:undefined|>",
+    "<|pnc|>",
     "<|noitn|>", "<|notimestamp|>", "<|nodiarize|>", *(f"<|{code}|>" for code in ("en", "de", "fr", "it", "zh")),
 ]  # fmt: skip
 
@@ -178,7 +182,8 @@ def write_cohere_asr(folder, *, seed=5, ends=1.3):
 
 
 LANGUAGE_AND_SOUND = (
-    "{% for part in messages[0]['content'] %}{% if part['type'] == 'language' %}{{ part['language'] }}{% elif part['type'] == 'audio' %}"
+    "{% for part in messages[0]['content'] %}{% if part['type'] == 'language' %}{{ part['language'] }}{% elif "
+    "part['type'] == 'audio' %}"
     "<|object_ref_start|>{% endif %}{% endfor %}<|im_end|>"
 )
 
@@ -202,12 +207,15 @@ def write_fun_asr_nano(folder, *, seed=4, ends=1.3):
     config = FunAsrNanoConfig(
         audio_config={
             "model_type": "fun_asr_nano_encoder", "num_mel_bins": 16, "hidden_size": 32, "num_attention_heads": 2,
-            "intermediate_size": 64, "num_hidden_layers": 3, "num_timestamp_prediction_layers": 1, "fsmn_kernel_size": 5,
+            "intermediate_size": 64, "num_hidden_layers": 3, "num_timestamp_prediction_layers": 1,
+            "fsmn_kernel_size": 5,
         },
         adaptor_config={
-            "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1, "projector_hidden_size": 48,
+            "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1,
+            "projector_hidden_size": 48,
         },
-        text_config={"model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8, "tie_word_embeddings": False},
+        text_config={"model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8,
+            "tie_word_embeddings": False},
         audio_token_id=ids["<|object_ref_start|>"], tie_word_embeddings=False,
     )  # fmt: skip
     net = FunAsrNanoForConditionalGeneration(config)
@@ -231,7 +239,8 @@ def write_granite_speech5(folder, *, seed=4):
     GraniteSpeech5Processor(GraniteSpeech5FeatureExtractor(num_mel_bins=16), tokenizer).save_pretrained(folder)
     size = len(PIECES) + 1
     encoder = {
-        "vocab_size": size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "vocab_size": size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4,
         "num_mel_bins": 16, "context_size": 8, "max_position_embeddings": 16, "conv_kernel_size": 5,
     }  # fmt: skip
     config = GraniteSpeech5CTCConfig(vocab_size=size, pad_token_id=ids["<pad>"], encoder_config=encoder)
@@ -327,9 +336,13 @@ def write_moss_transcribe_diarize(folder, *, seed=4, ends=1.3):
     MossTranscribeDiarizeProcessor(front, tokenizer, chat_template=template).save_pretrained(folder)
     config = MossTranscribeDiarizeConfig(
         audio_config={
-            "num_mel_bins": 16, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "num_hidden_layers": 1,
+            "num_mel_bins": 16, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64,
+            "num_hidden_layers": 1,
         },
-        text_config={"model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8, "tie_word_embeddings": False},
+        text_config={
+                    "model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8,
+                    "tie_word_embeddings": False,
+                },
         audio_token_id=ids["<|audio_pad|>"], tie_word_embeddings=False,
     )  # fmt: skip
     net = MossTranscribeDiarizeForConditionalGeneration(config)
@@ -396,12 +409,14 @@ def write_kyutai_speech_to_text(folder, *, seed=4, ends=1.6):
     KyutaiSpeechToTextProcessor(front, tokenizer).save_pretrained(folder)
     codec = MimiConfig(
         hidden_size=16, num_filters=2, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8,
-        intermediate_size=32, codebook_size=32, codebook_dim=8, vector_quantization_hidden_dimension=8, num_quantizers=4,
+        intermediate_size=32, codebook_size=32, codebook_dim=8, vector_quantization_hidden_dimension=8,
+        num_quantizers=4,
         upsample_groups=16, sliding_window=20,
     )  # fmt: skip
     words = ALPHABET + len(ids)
     config = KyutaiSpeechToTextConfig(
-        codebook_vocab_size=33, vocab_size=words + 1, sliding_window=12, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64,
+        codebook_vocab_size=33, vocab_size=words + 1, sliding_window=12, hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=4, ffn_dim=64,
         num_codebooks=4, audio_bos_token_id=32, audio_pad_token_id=words + 1 + 4 * 33, pad_token_id=ids["<pad>"],
         bos_token_id=words, codec_config=codec.to_dict(),
     )  # fmt: skip
@@ -450,7 +465,8 @@ def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
             {"rank": rank, "token_str": token, "is_control": True} for rank, token in enumerate(special)
         ],
         "audio": {
-            "sampling_rate": 16_000, "frame_rate": 12.5, "transcription_format": "streaming", "transcription_delay_ms": 480,
+            "sampling_rate": 16_000, "frame_rate": 12.5, "transcription_format": "streaming",
+            "transcription_delay_ms": 480,
             "streaming_look_ahead_ms": 2.5, "streaming_look_back_ms": 52.5, "streaming_n_left_pad_tokens": 32,
             "audio_encoding_config": {"num_mel_bins": 16, "hop_length": 160, "window_size": 400},
         },
@@ -463,7 +479,8 @@ def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
     ids = {token: index for index, token in enumerate(special)}
     config = VoxtralRealtimeConfig(
         audio_config={
-            "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "num_mel_bins": 16,
+            "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "num_mel_bins": 16,
             "head_dim": 16, "sliding_window": 40, "vocab_size": size,
         },
         text_config={

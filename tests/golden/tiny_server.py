@@ -26,7 +26,9 @@ def serving(folder):
     port = free_port()
     args = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--device", "cpu"]
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([sys.executable, "-P", "-c", SERVE, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", SERVE, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         while not answers(port):
             try:

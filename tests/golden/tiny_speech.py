@@ -33,9 +33,11 @@ FACTS = dict(
     num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=3, tdnn_dim=(32, 32, 32, 32, 60), xvector_output_dim=24,
 )  # fmt: skip
 AESTHETICS = {
-    "nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj_act_fn": "gelu", "proj_num_layer": 3, "proj_ln": True,
+    "nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj_act_fn": "gelu", "proj_num_layer": 3,
+    "proj_ln": True,
     "proj_dropout": 0.1, "normalize_embed": True, "precision": "bf16",
-    "target_transform": {axis: {"mean": 5.0 + index, "std": 1.0 + index / 4} for index, axis in enumerate(("CE", "CU", "PC", "PQ"))},
+    "target_transform": {axis: {"mean": 5.0 + index, "std": 1.0 + index / 4}
+        for index, axis in enumerate(("CE", "CU", "PC", "PQ"))},
 }  # fmt: skip
 """The keys of the published configuration of Audiobox Aesthetics, with other numbers."""
 CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
@@ -234,7 +236,8 @@ def write_nomad(folder):
 
 
 PRE_NORM = EncoderConfig(
-    "layer_norm", 48, 2, 4, 96, pre_norm=True, conv_bias=True, conv_layers=((32, 10, 5), *((32, 3, 2),) * 4, *((32, 2, 2),) * 2),
+    "layer_norm", 48, 2, 4, 96, pre_norm=True, conv_bias=True,
+    conv_layers=((32, 10, 5), *((32, 3, 2),) * 4, *((32, 2, 2),) * 2),
     conv_pos=16, conv_pos_groups=4,
 )  # fmt: skip
 
@@ -365,7 +368,8 @@ def small_hubert():
     """A HuBERT of transformers in the architecture of `UNITS`, with stand-in weights."""
     config = transformers.HubertConfig(
         hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
-        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS],
+        num_conv_pos_embeddings=UNITS.conv_pos,
         num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
     )  # fmt: skip
     return standing_in(transformers.HubertModel(config))
@@ -443,7 +447,8 @@ def small_wvmos():
 
     config = transformers.Wav2Vec2Config(
         hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
-        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS],
+        num_conv_pos_embeddings=UNITS.conv_pos,
         num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
     )  # fmt: skip
     net = nn.Module()
@@ -497,7 +502,9 @@ def dnsmos_pro_tensors():
 
 
 def write_dnsmos_pro(folder):
-    """A DNSMOS Pro of noise in the layout of the published files: an archive of TorchScript, whose program is not read."""
+    """A DNSMOS Pro of noise in the layout of the published files: an archive of TorchScript,
+    whose program is not read.
+    """
     path = folder / "dnsmos_pro_nisqa.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model_best/data.pkl", b"a program")
@@ -623,7 +630,8 @@ def write_ttsds2_wav2vec2(folder):
     """A folder with a small wav2vec 2.0 and its letters, in the layout of the published one."""
     config = transformers.Wav2Vec2Config(
         vocab_size=5, hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
-        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS],
+        num_conv_pos_embeddings=UNITS.conv_pos,
         num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
     )  # fmt: skip
     standing_in(transformers.Wav2Vec2ForCTC(config)).save_pretrained(folder)
@@ -635,7 +643,8 @@ def write_ttsds2_wav2vec2(folder):
 def write_ttsds2_whisper(folder):
     """A folder with a small Whisper that hears 30 s, in transformers' layout."""
     config = transformers.WhisperConfig(
-        vocab_size=60, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=1, decoder_attention_heads=1,
+        vocab_size=60, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=1,
+        decoder_attention_heads=1,
         encoder_ffn_dim=24, decoder_ffn_dim=24, max_target_positions=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
         decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None,
     )  # fmt: skip
@@ -650,13 +659,15 @@ def write_clap(folder, *, vocabulary=20, **audio):
         "projection_dim": 24,
     }  # fmt: skip
     text = {
-        "vocab_size": vocabulary, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+        "vocab_size": vocabulary, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 16,
         "max_position_embeddings": 12, "projection_dim": 24,
     }  # fmt: skip
     config = transformers.ClapConfig(audio_config={**actual, **audio}, text_config=text, projection_dim=24)
     net = transformers.ClapModel(config)
     net.load_state_dict({
-        name: torch.from_numpy(deterministic_weights.values_for(name, tuple(value.shape))) if value.ndim and value.is_floating_point() else value
+        name: torch.from_numpy(deterministic_weights.values_for(name, tuple(value.shape))) if value.ndim
+        and value.is_floating_point() else value
         for name, value in net.state_dict().items()
     })  # fmt: skip
     net.save_pretrained(folder)

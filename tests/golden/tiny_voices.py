@@ -67,11 +67,13 @@ def write_csm(folder: Path, *, seed: int = 1) -> None:
         **size, **books, num_hidden_layers=2, text_vocab_size=len(ids) + 256, head_dim=8, max_position_embeddings=256,
         codebook_pad_token_id=31, codebook_eos_token_id=0, audio_token_id=ids["<|AUDIO|>"],
         audio_eos_token_id=ids["<|audio_eos|>"], bos_token_id=ids["<|begin_of_text|>"], pad_token_id=ids["<|AUDIO|>"],
-        depth_decoder_config={**size, **books, "num_hidden_layers": 1, "backbone_hidden_size": 32, "head_dim": 8, "max_position_embeddings": 5},
+        depth_decoder_config={**size, **books, "num_hidden_layers": 1, "backbone_hidden_size": 32, "head_dim": 8,
+            "max_position_embeddings": 5},
         codec_config={
             "model_type": "mimi", "hidden_size": 32, "num_filters": 4, "num_hidden_layers": 1, "num_attention_heads": 2,
             "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 32, "codebook_size": 32, "codebook_dim": 16,
-            "num_quantizers": 4, "upsample_groups": 32, "vector_quantization_hidden_dimension": 16, "sliding_window": 16,
+            "num_quantizers": 4, "upsample_groups": 32, "vector_quantization_hidden_dimension": 16,
+            "sliding_window": 16,
         },
     )  # fmt: skip
     torch.manual_seed(seed)
@@ -109,7 +111,8 @@ def write_dia(folder: Path, *, seed: int = 2) -> None:
     torch.manual_seed(seed)
     codec = DacModel(
         DacConfig(
-            encoder_hidden_size=4, downsampling_ratios=[2, 4, 8, 8], decoder_hidden_size=32, n_codebooks=9, codebook_size=1024,
+            encoder_hidden_size=4, downsampling_ratios=[2, 4, 8, 8], decoder_hidden_size=32, n_codebooks=9,
+            codebook_size=1024,
             codebook_dim=4, sampling_rate=44_100, hidden_size=64,
         )
     )  # fmt: skip
@@ -125,7 +128,8 @@ def write_dia(folder: Path, *, seed: int = 2) -> None:
     config = DiaConfig(
         encoder_config={**size, "num_key_value_heads": 2, "max_position_embeddings": 64},
         decoder_config={
-            **size, "num_key_value_heads": 1, "cross_num_attention_heads": 2, "cross_head_dim": 16, "cross_num_key_value_heads": 2,
+            **size, "num_key_value_heads": 1, "cross_num_attention_heads": 2, "cross_head_dim": 16,
+            "cross_num_key_value_heads": 2,
             "cross_hidden_size": 32, "max_position_embeddings": 512,
         },
     )  # fmt: skip
@@ -175,16 +179,19 @@ def _write_pocket(folder: Path, kind: str, special: Sequence[str], template: str
     torch.manual_seed(seed)
     codec = transformers.PocketTTSAudioTokenizerModel(
         transformers.PocketTTSAudioTokenizerConfig(
-            hidden_size=32, num_filters=4, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, intermediate_size=32,
+            hidden_size=32, num_filters=4, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2,
+            intermediate_size=32,
             upsample_groups=32, latent_dim=8, sliding_window=16,
         )
     )  # fmt: skip
     _saved(lively(codec, seed), folder / "codec")
     tokens = {f"{name}_id": ids[token] for name, token in names.items()}
     config = getattr(transformers, f"{kind}Config")(
-        vocab_size=len(ids) + 256, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, latent_dim=8,
+        vocab_size=len(ids) + 256, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        latent_dim=8,
         max_position_embeddings=512, pad_token_id=ids["</s>"],
-        flow_head_config={"hidden_size": 16, "num_hidden_layers": 1, "latent_dim": 8, "condition_dim": 32, "frequency_embedding_size": 8},
+        flow_head_config={"hidden_size": 16, "num_hidden_layers": 1, "latent_dim": 8, "condition_dim": 32,
+            "frequency_embedding_size": 8},
         **tokens, **more,
     )  # fmt: skip
     torch.manual_seed(seed)
@@ -235,8 +242,10 @@ def write_gradium_phonon_tts(folder: Path, *, seed: int = 4) -> None:
 
 
 HIGGS_TEMPLATE = (
-    "{{ bos_token }}{%- for message in messages %}<|{{ message['role'] }}|>{% if message['content'][0]['type'] == 'audio' %}"
-    "<|audio_out_bos|><|AUDIO_OUT|><|audio_eos|>{% else %}{{ message['content'][0]['text'] }}{% endif %}<|eot_id|>{%- endfor %}"
+    "{{ bos_token }}{%- for message in messages %}<|{{ message['role'] }}|>{% if message['content'][0]['type'] == "
+    "'audio' %}"
+    "<|audio_out_bos|><|AUDIO_OUT|><|audio_eos|>{% else %}{{ message['content'][0]['text'] }}{% endif %}<|eot_id|>{%- "
+    "endfor %}"
     "{% if add_generation_prompt %}<|assistant|><|audio_out_bos|>{% endif %}"
 )
 
@@ -254,7 +263,8 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
     )
 
     special = [
-        "<|begin_of_text|>", "<|eot_id|>", "<|AUDIO_OUT|>", "<|audio_out_bos|>", "<|audio_eos|>", "<|reserved_special_token_6|>",
+        "<|begin_of_text|>", "<|eot_id|>", "<|AUDIO_OUT|>", "<|audio_out_bos|>", "<|audio_eos|>",
+        "<|reserved_special_token_6|>",
     ]  # fmt: skip
     ids = _tokens(folder, special, HIGGS_TEMPLATE)
     torch.manual_seed(seed)
@@ -262,11 +272,13 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
         HiggsAudioV2TokenizerConfig(
             target_bandwidths=[1], codebook_dim=8,
             acoustic_model_config={
-                "encoder_hidden_size": 4, "decoder_hidden_size": 32, "hidden_size": 16, "downsampling_ratios": [8, 5, 4, 2, 3],
+                "encoder_hidden_size": 4, "decoder_hidden_size": 32, "hidden_size": 16,
+                "downsampling_ratios": [8, 5, 4, 2, 3],
                 "upsampling_ratios": [8, 5, 4, 2, 3],
             },
             semantic_model_config={
-                "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "conv_dim": [8] * 7,
+                "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+                "conv_dim": [8] * 7,
                 "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2,
             },
         )
@@ -274,9 +286,11 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
     _saved(lively(codec, seed), folder / "codec")
     config = HiggsAudioV2Config(
         vocab_size=len(ids) + 256, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, head_dim=16, max_position_embeddings=512, num_codebooks=codec.config.num_quantizers, codebook_size=1026,
+        num_key_value_heads=1, head_dim=16, max_position_embeddings=512, num_codebooks=codec.config.num_quantizers,
+        codebook_size=1026,
         pad_token_id=ids["<|eot_id|>"], bos_token_id=ids["<|begin_of_text|>"], eos_token_id=ids["<|eot_id|>"],
-        audio_token_id=ids["<|AUDIO_OUT|>"], audio_bos_token_id=ids["<|audio_out_bos|>"], audio_delay_token_id=ids["<|reserved_special_token_6|>"],
+        audio_token_id=ids["<|AUDIO_OUT|>"], audio_bos_token_id=ids["<|audio_out_bos|>"],
+        audio_delay_token_id=ids["<|reserved_special_token_6|>"],
     )  # fmt: skip
     net = lively(HiggsAudioV2ForConditionalGeneration(config), seed)
     actual = net.generation_config
@@ -297,9 +311,11 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
 
 
 VIBE_TEMPLATE = (
-    "Read.\n{%- for part in messages[0]['content'] %}{% if part['type'] == 'audio' %} Voice input:\n Speaker {{ messages[0]['role'] }}:"
+    "Read.\n{%- for part in messages[0]['content'] %}{% if part['type'] == 'audio' %} Voice input:\n"
+    " Speaker {{ messages[0]['role'] }}:"
     "<|vision_start|><|vision_pad|><|vision_end|>\n{% endif %}{%- endfor %} Text input:\n"
-    "{%- for part in messages[0]['content'] %}{% if part['type'] == 'text' %} Speaker {{ messages[0]['role'] }}: {{ part['text'] }}\n"
+    "{%- for part in messages[0]['content'] %}{% if part['type'] == 'text' %} Speaker {{ messages[0]['role'] }}: {{ "
+    "part['text'] }}\n"
     "{% endif %}{%- endfor %} Speech output:\n<|vision_start|>"
 )
 
@@ -320,11 +336,13 @@ def write_vibevoice(folder: Path, *, seed: int = 6) -> None:
     ids = _tokens(folder, special, VIBE_TEMPLATE)
     waves = {"num_filters": 2, "depths": [1, 1, 1, 1, 1, 1, 1]}
     config = VibeVoiceConfig(
-        text_config={"model_type": "qwen2", **text_config(len(ids) + 256), "max_position_embeddings": 512, "tie_word_embeddings": False},
+        text_config={"model_type": "qwen2", **text_config(len(ids) + 256), "max_position_embeddings": 512,
+            "tie_word_embeddings": False},
         audio_config={"model_type": "vibevoice_acoustic_tokenizer", **waves, "hidden_size": 8},
         semantic_model_config={"model_type": "vibevoice_acoustic_tokenizer_encoder", **waves, "hidden_size": 16},
         diffusion_head_config={"num_hidden_layers": 1, "intermediate_size": 32, "frequency_embedding_size": 8},
-        pad_token_id=ids["<|endoftext|>"], eos_token_id=ids["<|endoftext|>"], audio_bos_token_id=ids["<|vision_start|>"],
+        pad_token_id=ids["<|endoftext|>"], eos_token_id=ids["<|endoftext|>"],
+        audio_bos_token_id=ids["<|vision_start|>"],
         audio_eos_token_id=ids["<|vision_end|>"], audio_token_id=ids["<|vision_pad|>"],
     )  # fmt: skip
     torch.manual_seed(seed)

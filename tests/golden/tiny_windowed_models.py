@@ -9,7 +9,8 @@ from tiny_audio_models import ALPHABET, CHATML, finish, text_config, write_token
 
 TURNS = (
     "{% for message in messages %}<|{{ message['role'] }}|>{% for part in message['content'] %}"
-    "{% if part['type'] == 'audio' %}<|pad|>{% else %}{{ part['text'] }}{% endif %}{% endfor %}<|end|>{% endfor %}<|assistant|>"
+    "{% if part['type'] == 'audio' %}<|pad|>{% else %}{{ part['text'] }}{% endif %}{% endfor %}<|end|>{% endfor "
+    "%}<|assistant|>"
 )
 ENCODER = {"num_mel_bins": 16, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 

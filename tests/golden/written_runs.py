@@ -132,7 +132,8 @@ def build_run(
         rows[3] = Sample(HOSTILE, None, HOSTILE, HOSTILE, "en")
     writer = RunWriter(folder, {"data": "synthetic", "metrics": metrics, "note": HOSTILE if hostile else ""})
     facts = {
-        name: {"unit": u, "higher_is_better": h, "protocol": p, "aggregate": a, "kind": "pair", "paper": PAPER, "source": "reference 1.0", "summary": f"What {name} measures, in one line."}
+        name: {"unit": u, "higher_is_better": h, "protocol": p, "aggregate": a, "kind": "pair", "paper": PAPER,
+            "source": "reference 1.0", "summary": f"What {name} measures, in one line."}
         for name, (u, h, p, a, _) in METRICS.items()
         if name in metrics
     }  # fmt: skip
@@ -193,9 +194,12 @@ def build_run(
             timings={
                 "wall_s": 92.4,
                 "stages": [
-                    {"stage": "wer[pocketsphinx]", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 61.2, "share": 0.52, "steps": {"transcribe": 60.0}},
-                    {"stage": "dnsmos", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 30.1, "share": 0.31},
-                    {"stage": "pesq_wb", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 14.8, "share": 0.17},
+                    {"stage": "wer[pocketsphinx]", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 61.2,
+                        "share": 0.52, "steps": {"transcribe": 60.0}},
+                    {"stage": "dnsmos", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 30.1,
+                        "share": 0.31},
+                    {"stage": "pesq_wb", "items": samples * len(systems), "audio_s": 594.0, "busy_s": 14.8,
+                        "share": 0.17},
                 ],
                 "systems": {name: {"codec_s": 1.25, "audio_s": 66.0, "times_real_time": 52.8} for name in systems},
             },

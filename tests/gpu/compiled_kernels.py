@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SHARED_LIMIT = {target: kib * 1024 for target, kib in {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}.items()}
-"""Bytes of shared memory that one block may have, by compute capability without the point (CUDA C++ Programming Guide)."""
+"""Bytes of shared memory of a block, by compute capability without the point (CUDA C++ Programming Guide)."""
 STACK_LIMIT = 32
 """Bytes of stack, to which registers are spilt, that a kernel may use."""
 _FLOATS = {*"x y alpha taps bias latents embed offsets projected directions steps gate by_distance".split()}

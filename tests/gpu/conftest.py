@@ -28,7 +28,9 @@ def there(monkeypatch):
 
 @pytest.fixture
 def within_limits(there):
-    """Asserts that what has happened since the last time cost no more than a batch may, in full float32; counts anew."""
+    """Asserts that what has happened since the last time cost no more than a batch may, in
+    full float32; counts anew.
+    """
 
     def check(*, more_waits=0, more_uploads=0, blocking=0):
         assert there.launches, "nothing ran on the device"

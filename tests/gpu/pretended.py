@@ -35,7 +35,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 HERE, THERE = torch.device("cpu"), torch.device("cuda:0")
 # What a device can only answer when all earlier work is done, since the shape of the result depends on the values.
 _WAITING = {
-    "nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal", "is_nonzero", "bincount",
+    "nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal", "is_nonzero",
+    "bincount",
     "repeat_interleave.Tensor", "_linalg_check_errors",
 }  # fmt: skip
 _EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -61,7 +62,8 @@ class There(torch.Tensor):
     @staticmethod
     def __new__(cls, retained: torch.Tensor) -> There:
         output = torch.Tensor._make_wrapper_subclass(
-            cls, retained.shape, strides=retained.stride(), storage_offset=retained.storage_offset(), dtype=retained.dtype,
+            cls, retained.shape, strides=retained.stride(), storage_offset=retained.storage_offset(),
+            dtype=retained.dtype,
             layout=retained.layout, device=torch.device("meta"), dispatch_device=True,
         )  # fmt: skip
         output.retained = retained

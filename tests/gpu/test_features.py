@@ -234,7 +234,8 @@ CASES = {
         lambda folder: tiny_speech.write_squim_frames(folder),
     ),
     "spoken-language": (
-        lambda device, weights: load_feature("spoken-language[whisper-tiny]@torch", device=device, weights=weights), whisper,
+        lambda device, weights: load_feature("spoken-language[whisper-tiny]@torch", device=device, weights=weights),
+        whisper,
     ),
     "whisper-tiny": (
         lambda device, weights: load_feature("whisper-tiny@torch", device=device, weights=weights), whisper,
@@ -269,11 +270,13 @@ for ssl_mos, small in tiny_speech.SSL_MOS.items():
     CASES[ssl_mos] = (small, lambda folder, name=ssl_mos: tiny_speech.write_ssl_mos(folder, name))
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
 LIKE_OTHERS = {
-    "hubert-km50", "hubert-km100", "nisqa-tts", "wav2vec2-base-960h", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
+    "hubert-km50", "hubert-km100", "nisqa-tts", "wav2vec2-base-960h", "wav2vec2-large-960h-lv60-self",
+    "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
     "kyutai-stt-1b-en-fr",
 }  # fmt: skip
 WRITE_TEXT = {
-    "canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512", "moss-transcribe-diarize", "vibevoice-asr",
+    "canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512", "moss-transcribe-diarize",
+    "vibevoice-asr",
 }  # fmt: skip
 TRANSDUCERS = {"nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b"}
 """Of transformers, which waits three times for every token and blank, once for an index that it uploads."""
@@ -291,7 +294,7 @@ OF_LENGTHS |= (
 )
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4, "singmos-v1": 1e-4}
-"""Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds; the score of the small SingMOS is near 0."""
+"""Where not `TOLERANCE`: the small Whisper's logits are in the hundreds; the small SingMOS's score is near 0."""
 ON_THE_CPU = {name for name in features.TABLE if features.REGISTRY.resolve(name).where == "cpu"}
 
 

@@ -120,7 +120,8 @@ FAULTS = {
         lambda x: launching(_summed)[(300,)](x * 123456.7, torch.zeros(1, device="cuda:0")),
     ),
     "two numbers of a program go to one place": (
-        "writes different numbers to one place", lambda x: launching(_scattered)[(1,)](x, torch.empty_like(x), BLOCK=64),
+        "writes different numbers to one place",
+        lambda x: launching(_scattered)[(1,)](x, torch.empty_like(x), BLOCK=64),
     ),
     "the second axis of the grid is too long": (
         "a device takes", lambda x: launching(_rows)[(1, 65_536)](x, torch.empty_like(x), 1, BLOCK=1),

@@ -1,4 +1,6 @@
-"""The GPU that is not there finds what a real one would refuse, wait for or get wrong: a fault of each kind is planted."""
+"""The GPU that is not there finds what a real one would refuse, wait for or get wrong: a fault
+of each kind is planted.
+"""
 
 from __future__ import annotations
 

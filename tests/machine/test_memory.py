@@ -60,7 +60,10 @@ def test_other_errors_are_not_mistaken_for_it(error):
     assert not out_of_memory(error)
 
 
-LATER = "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
+LATER = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+    "incorrect."
+)
 DROPPED = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     f"CUDA error: an illegal memory access was encountered\n{LATER}",
     f"CUDA error: device-side assert triggered\n{LATER}",
@@ -80,11 +83,15 @@ DROPPED = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     f"CUDA error: no kernel image is available for execution on the device\n{LATER}",
     f"CUDA error: the provided PTX was compiled with an unsupported toolchain.\n{LATER}",
     "No CUDA GPUs are available",
-    "CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES",
-    "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have "
+    "CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable "
+    "CUDA_VISIBLE_DEVICES",
+    "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that "
+    "might have "
     "already set an error? Error 802: system not yet initialized",
-    "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, b, ldb)`",
-    "CUDA error: CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasGemmEx( handle, opa, opb, m, n, k, alpha_ptr, a, CUDA_R_16F)`",
+    "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, "
+    "b, ldb)`",
+    "CUDA error: CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasGemmEx( handle, opa, opb, m, n, k, alpha_ptr, a, "
+    "CUDA_R_16F)`",
     "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
     "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
     "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
@@ -95,10 +102,13 @@ DROPPED = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     "parallel_for failed: cudaErrorUnsupportedPtxVersion: the provided PTX was compiled with an unsupported toolchain.",
     "Triton Error [CUDA]: an illegal memory access was encountered",
     "CUDA driver error: unknown error",
-    "CUDA failure 999: unknown error ; GPU=0 ; hostname=x ; file=cuda_stream_handle.cc ; line=216 ; expr=cudaStreamSynchronize",
-    "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=x ; file=gpu_data_transfer.cc ; line=73",
+    "CUDA failure 999: unknown error ; GPU=0 ; hostname=x ; file=cuda_stream_handle.cc ; line=216 ; "
+    "expr=cudaStreamSynchronize",
+    "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=x ; file=gpu_data_transfer.cc ; "
+    "line=73",
     "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=conv.cc ; line=476",
-    "CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=gemm.cc ; line=121 ; expr=cublasGemmHelper(",
+    "CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=gemm.cc ; line=121 ; "
+    "expr=cublasGemmHelper(",
     "failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered",
     "cuda runtime error (4) : unspecified launch failure at THCTensorCopy.cu:85",
     "NVML: Failed to get usage(15): GPU is lost",
@@ -114,11 +124,13 @@ NEITHER = [
     f"CUDA error: invalid argument\n{LATER}",
     f"CUDA error: invalid configuration argument\n{LATER}",
     "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmul`",
-    "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, b, ldb)`",
+    "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, b, "
+    "ldb)`",
     "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if you passed in a non-contiguous input.",
     "cuDNN error: CUDNN_STATUS_BAD_PARAM",
     "Triton Error [CUDA]: invalid argument",
-    "out of resource: shared memory, Required: 196608, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
+    "out of resource: shared memory, Required: 196608, Hardware limit: 101376. Reducing block sizes or `num_stages` "
+    "may help.",
     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
     "Library libcublas.so.12 is not found or cannot be loaded",
     "cuBLAS failed with status CUBLAS_STATUS_NOT_SUPPORTED",

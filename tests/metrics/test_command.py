@@ -36,7 +36,8 @@ def metric(tmp_path):
         (tmp_path / "tool.py").write_text(script)
         path = tmp_path / "tool.yaml"
         path.write_text(
-            f'version: 1\nprogram: ["{sys.executable}", "{{folder}}/tool.py", {arguments}]\nrate_hz: 16000\nunit: dB\n{more}\n'
+            f'version: 1\nprogram: ["{sys.executable}", "{{folder}}/tool.py", {arguments}]\nrate_hz: 16000\nunit: dB\n'
+            f"{more}\n"
         )
         return str(path)
 

@@ -71,7 +71,9 @@ def test_every_item_counts_as_jiwer(name):
 
 
 def ratio(scores):
-    """The corpus value: the sum of the numerators over that of the denominators; None if the denominators add up to 0."""
+    """The corpus value: the sum of the numerators over that of the denominators; None if the
+    denominators add up to 0.
+    """
     scored = [score for score in scores if score.status == "ok"]
     below = sum(score.denominator for score in scored)
     return sum(score.numerator for score in scored) / below if below else None

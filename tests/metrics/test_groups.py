@@ -1,4 +1,6 @@
-"""Groups of metrics: what they hold, what they leave out and say, and that a continued run keeps what its groups were."""
+"""Groups of metrics: what they hold, what they leave out and say, and that a continued run
+keeps what its groups were.
+"""
 
 from __future__ import annotations
 

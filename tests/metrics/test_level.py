@@ -126,7 +126,8 @@ def test_a_run_reads_what_lies_beyond_full_scale(tmp_path):
     (tmp_path / "own.py").write_text(LOUD)
     soundfile.write(tmp_path / "a.wav", sine(160, 0, 0.9, 16_000), 16_000, subtype="FLOAT")
     run = evaluate(
-        codec=f"{tmp_path / 'own.py'}:Loud", data=[Sample("a", str(tmp_path / "a.wav"))], out=tmp_path / "run", page=False,
+        codec=f"{tmp_path / 'own.py'}:Loud", data=[Sample("a", str(tmp_path / "a.wav"))], out=tmp_path / "run",
+        page=False,
         metrics=["true_peak", "clipped_share", "loudness_error"], cache=False, check=False, workers=1,
     )  # fmt: skip
     rows = {row.metric: row for row in run.scores()}

@@ -270,7 +270,8 @@ def test_words_of_a_manifest(tmp_path, embedded):
     manifest = tmp_path / "m.jsonl"
     manifest.write_text(json.dumps({"id": "a", "audio": str(sample.audio), "words": words}), "utf-8")
     run = evaluate(
-        codec="unprocessed", data=str(manifest), metrics="f0_corr[words],f0_corr", out=tmp_path / "run", page=False, cache=False,
+        codec="unprocessed", data=str(manifest), metrics="f0_corr[words],f0_corr", out=tmp_path / "run", page=False,
+        cache=False,
         check=False, workers=1,
     )  # fmt: skip
     scores = {score.metric: score for score in run.scores()}

@@ -1,4 +1,6 @@
-"""PLCMOS against the package's own program with the same raters, one signal at a time; and batches of unequal signals."""
+"""PLCMOS against the package's own program with the same raters, one signal at a time; and
+batches of unequal signals.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,15 @@ def test_each_metric_takes_its_own_number():
         (score,) = metric.compute([Inputs("a", 48_000, estimate_features=result)])
         by_name[name] = score.value
         assert score.protocol == f"{name}/sigmos-1/48khz"
-    assert by_name == {"sigmos_col": 1.0, "sigmos_disc": 1.125, "sigmos_loud": 1.25, "sigmos_noise": 1.375, "sigmos_reverb": 1.5, "sigmos_sig": 1.625, "sigmos_ovrl": 1.75}  # fmt: skip
+    assert by_name == {
+        "sigmos_col": 1.0,
+        "sigmos_disc": 1.125,
+        "sigmos_loud": 1.25,
+        "sigmos_noise": 1.375,
+        "sigmos_reverb": 1.5,
+        "sigmos_sig": 1.625,
+        "sigmos_ovrl": 1.75,
+    }
     assert list(by_name) == list(GROUPS["sigmos"])
 
 

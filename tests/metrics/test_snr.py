@@ -14,7 +14,7 @@ RATE = 16_000
 
 
 GOLDEN = {1: -0.33702846, 2: 9.11984526, 3: 9.51328255}
-"""torch-log-wmse 1.1.0's LogWMSE(sample_rate=44100) in float64, with the reference as the unprocessed signal, by seed."""
+"""torch-log-wmse 1.1.0's LogWMSE(sample_rate=44100) in float64, the reference unprocessed, by seed."""
 
 
 @pytest.mark.compares("log_wmse", weights="none")

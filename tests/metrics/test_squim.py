@@ -51,8 +51,10 @@ def test_emotions_are_those_of_the_model_card(tmp_path, signals):
     from transformers import Wav2Vec2Config, Wav2Vec2FeatureExtractor, Wav2Vec2Model
 
     config = Wav2Vec2Config(
-        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, conv_dim=(32,) * 7, conv_bias=True,
-        feat_extract_norm="layer", do_stable_layer_norm=True, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96, conv_dim=(32,) * 7,
+        conv_bias=True,
+        feat_extract_norm="layer", do_stable_layer_norm=True, num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=4,
     )  # fmt: skip
     card = torch.nn.ModuleDict({
         "wav2vec2": Wav2Vec2Model(config),

@@ -100,7 +100,8 @@ def test_protocols_state_which_noise_there_is():
 def test_a_run_of_a_codec_and_of_copies(tmp_path):
     pytest.importorskip("pyworld")
     run = evaluate(
-        codec="g711-ulaw", data="embedded", metrics="ttsds2_pitch", out=tmp_path / "run", page=False, cache=False, check=False, workers=1,
+        codec="g711-ulaw", data="embedded", metrics="ttsds2_pitch", out=tmp_path / "run", page=False, cache=False,
+        check=False, workers=1,
         device="cpu", limit=6,
     )  # fmt: skip
     for entry in run.summary()["systems"].values():

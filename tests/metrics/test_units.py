@@ -12,7 +12,10 @@ from codec_bench.metrics.units import without_repeats
 
 
 def inputs(reference, estimate, feature="hubert-km200"):
-    sides = [{feature: {layer: np.asarray(role, np.int16) for layer in ("layer_6", "layer_11")}} for role in (reference, estimate)]  # fmt: skip
+    sides = [
+        {feature: {layer: np.asarray(role, np.int16) for layer in ("layer_6", "layer_11")}}
+        for role in (reference, estimate)
+    ]
     return Inputs("a", 16_000, reference_features=sides[0], estimate_features=sides[1])
 
 
@@ -90,5 +93,8 @@ def test_layers_repeats_and_names():
     assert metric.estimate_features == metric.reference_features == ("hubert-km50@bfloat16",)
     with pytest.raises(UserError, match="ter has no units 'hubert-km500'"):
         build_metric("ter[hubert-km500]")
-    doubts = [metric.check_silence(estimate_silent=one, reference_silent=other) for one, other in ((True, True), (False, True), (False, False))]  # fmt: skip
+    doubts = [
+        metric.check_silence(estimate_silent=one, reference_silent=other)
+        for one, other in ((True, True), (False, True), (False, False))
+    ]
     assert doubts == [SILENT_ESTIMATE, SILENT_REFERENCE, None]

@@ -80,7 +80,8 @@ if CHECKOUT:
     def test_its_own_pair_has_the_scores_that_its_tests_expect(tmp_path):
         samples = Path(CHECKOUT) / "test" / "test_samples"
         run = score(
-            generated=str(samples / "test2"), data=str(samples / "test1"), metrics=list(EXPECTED), out=tmp_path / "run", device="cpu", workers=1,
+            generated=str(samples / "test2"), data=str(samples / "test1"), metrics=list(EXPECTED), out=tmp_path / "run",
+            device="cpu", workers=1,
         )  # fmt: skip
         by_name = {row.metric: row.value for row in run.scores()}
         rounded = by_name.pop("warpq[versa]")  # to three digits by VERSA
@@ -89,6 +90,8 @@ if CHECKOUT:
 
 
 def test_directions_of_noresqa():
-    """VERSA reports the network's output, which the authors subtract from 5; and the chance that the estimate is cleaner."""
+    """VERSA reports the network's output, which the authors subtract from 5; and the chance that the estimate is
+    cleaner.
+    """
     metrics = [build_metric(f"versa/{name}") for name in ("noresqa_mos", "noresqa_score")]
     assert [metric.higher_is_better for metric in metrics] == [False, True]

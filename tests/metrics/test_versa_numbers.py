@@ -1,4 +1,6 @@
-"""`versa/NAME` against a stand-in of VERSA's registry in a real worker process, and against VERSA itself where it is."""
+"""`versa/NAME` against a stand-in of VERSA's registry in a real worker process, and against
+VERSA itself where it is.
+"""
 
 from __future__ import annotations
 

@@ -132,9 +132,11 @@ def test_a_request_arrives_as_it_is(responses):
         "id": "Ünïcode/1",
         "messages": [
             {"role": "system", "content": ["Be brief."]},
-            {"role": "user", "content": ["What is it?", {"sample_rate_hz": 16_000, "samples": ["float32", [1, 8_000]]}, "\n"]},
+            {"role": "user", "content": ["What is it?", {"sample_rate_hz": 16_000, "samples": ["float32", [1, 8_000]]},
+                "\n"]},
         ],
-        "fields": {"language": "de", "n": 3, "prompt_audio": {"sample_rate_hz": 16_000, "samples": ["float32", [1, 4_000]]}},
+        "fields": {"language": "de", "n": 3,
+            "prompt_audio": {"sample_rate_hz": 16_000, "samples": ["float32", [1, 4_000]]}},
         "wants": "text",
         "parameters": {"temperature": 0.0, "stop": ["\n"]},
     }  # fmt: skip
@@ -412,7 +414,8 @@ def test_the_worker_runs_in_other_pythons_without_numpy(folder, version, monkeyp
         "def answer(state, batch):\n"
         "    if batch[0]['fields'].get('do') == 'list':\n"
         "        return [{'audio': {'samples': [0.0, 0.5, -0.25], 'sample_rate_hz': 8000}} for _ in batch]\n"
-        "    return [{'text': state, 'audio': {'samples': item['fields']['audio']['samples'], 'sample_rate_hz': 8000}} for item in batch]\n"
+        "    return [{'text': state, 'audio': {'samples': item['fields']['audio']['samples'], 'sample_rate_hz': 8000}} "
+        "for item in batch]\n"
     )
     clip = tone(0.5)
     requests = Request("a", fields={"audio": clip}), Request("b", fields={"do": "list"}, wants="audio")

@@ -226,7 +226,8 @@ def test_step_audio_2_is_queried_as_its_examples_do(tmp_path):
     output = [16_000, 8_000, 0.25]
     drawn = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.05}
     assert details[0][:3] == [
-        [["system", "Be brief."], ["user", ["What is it?", output]], ["assistant", "A bell."], ["user", "Sure?"]], None, drawn,
+        [["system", "Be brief."], ["user", ["What is it?", output]], ["assistant", "A bell."], ["user", "Sure?"]], None,
+        drawn,
     ]  # fmt: skip
     assert details[1][:3] == [[["user", [output]]], None, {"do_sample": False, "max_new_tokens": 7}]
     assert details[2][:3] == [[["user", [output]]], "<tts_start>", {**drawn, "temperature": 0.5}]

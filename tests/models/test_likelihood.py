@@ -214,7 +214,10 @@ def test_a_set_is_run_by_one_call_and_a_model_without_likelihoods_is_not_queried
     pairs = [(300, 400), (400, 300), (300, 300), (300, None)]
     sides = [[None if hz is None else tone(hz) for hz in role] for role in zip(*pairs)]
     pq.write_table(pa.table(dict(zip(("positive_audio", "negative_audio"), sides))), table)
-    card = "---\nconfigs:\n- config_name: rir_consistency\n  data_files:\n  - {split: train, path: rir_consistency/train-*}\n---\n"
+    card = (
+        "---\nconfigs:\n- config_name: rir_consistency\n  data_files:\n"
+        "  - {split: train, path: rir_consistency/train-*}\n---\n"
+    )
     (tmp_path / "slprl" / "SALMon" / "README.md").write_text(card)
     (tmp_path / "mine.py").write_text(WRITTEN)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))

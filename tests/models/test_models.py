@@ -70,7 +70,14 @@ def test_every_model_over_a_network_can_be_built(row, kit):
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.info.reads == "messages" and makes(r)], ids=lambda row: row.name)
 def test_every_body_can_be_built(row, kit):
-    model = load_model(row.name, {"model": "m"} if row.name in GENERIC - {"json-endpoint"} else {"base_url": "http://localhost:1"} if row.name == "json-endpoint" else {})  # fmt: skip
+    model = load_model(
+        row.name,
+        {"model": "m"}
+        if row.name in GENERIC - {"json-endpoint"}
+        else {"base_url": "http://localhost:1"}
+        if row.name == "json-endpoint"
+        else {},
+    )
     audio = kit.tone(0.1, model.rate_hz) if "audio" in row.info.inputs else None
     for text in ("What?", ""):
         request = kit.question(text, audio, wants=row.info.outputs[-1])
@@ -80,11 +87,16 @@ def test_every_body_can_be_built(row, kit):
 
 def test_the_models_of_the_published_tables_are_there():
     known = set(model_names())
-    table = {"gpt-4o-realtime", "gemini-1.5-flash", "gemini-1.5-pro", "gemini-2.5-flash", "gemini-2.5-pro", "kimi-audio",
-             "minicpm-o-2.6", "midashenglm-7b", "glm-4-voice", "moshi", "mini-omni", "llama-omni", "speechgpt", "qwen-audio",
-             "salmonn-7b", "salmonn-13b", "wavllm", "qwen-audio-7b", "qwen-audio-chat", "meralion-audiollm", "meralion-2-3b", "meralion-2-10b",
-             "seallms-audio-7b", "seallms-audio-7b-vllm", "blsp", "pandagpt", "next-gpt", "macaw-llm", "gemma-2-9b-it", "gemma2-9b-sea-lion-v3",
-             "whisper-large-v3+llama-3-8b", "whisper-large-v2+gemma2-9b-sea-lion-v3", "whisper-large-v3+gemma-2-9b-it"}  # fmt: skip
+    table = {"gpt-4o-realtime", "gemini-1.5-flash", "gemini-1.5-pro", "gemini-2.5-flash", "gemini-2.5-pro",
+        "kimi-audio",
+             "minicpm-o-2.6", "midashenglm-7b", "glm-4-voice", "moshi", "mini-omni", "llama-omni", "speechgpt",
+        "qwen-audio",
+             "salmonn-7b", "salmonn-13b", "wavllm", "qwen-audio-7b", "qwen-audio-chat", "meralion-audiollm",
+        "meralion-2-3b", "meralion-2-10b",
+             "seallms-audio-7b", "seallms-audio-7b-vllm", "blsp", "pandagpt", "next-gpt", "macaw-llm", "gemma-2-9b-it",
+        "gemma2-9b-sea-lion-v3",
+             "whisper-large-v3+llama-3-8b", "whisper-large-v2+gemma2-9b-sea-lion-v3",
+        "whisper-large-v3+gemma-2-9b-it"}  # fmt: skip
     assert table <= known
 
 
@@ -158,7 +170,10 @@ def test_code_of_ones_own(custom_file, kit):
 
 
 def test_every_kind_is_a_kind_of_model_and_nothing_heavy_is_imported():
-    code = "import sys, codec_bench.models, codec_bench.benchmark.asking.sending; print(*sorted({'aiohttp', 'websockets', 'torch', 'transformers'} & set(sys.modules)))"
+    code = (
+        "import sys, codec_bench.models, codec_bench.benchmark.asking.sending; print(*sorted({'aiohttp', 'websockets', "
+        "'torch', 'transformers'} & set(sys.modules)))"
+    )
     out = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=dict(os.environ))
     assert out.returncode == 0 and out.stdout.strip() == "", out.stderr
     assert "transformers" not in REMOTE

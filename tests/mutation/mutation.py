@@ -7,8 +7,8 @@ Five modules are always taken, the others by the seed, from those whose tests st
 mutant changes one comparison, operator, condition, number, returned value or call in the source as it is imported; no
 file is changed. A mutant that no test fails on survives. Mutants that change nothing that could be observed are listed
 with the reason in equivalent.yaml and do not count. The result of every module that was examined is kept in
-results.json beside this file, and results.md shows all of them. It takes up to two hours, one process at a time, so it is
-no part of `make test`.
+results.json beside this file, and results.md shows all of them. It takes up to two hours, one process at a time, so it
+is no part of `make test`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,9 @@ def _hook():
 
 
 def known() -> dict[tuple[str, str, str], str]:
-    """The reasons of equivalent mutants by module, line of source and what stands there in place of what it replaces."""
+    """The reasons of equivalent mutants by module, line of source and what stands there in
+    place of what it replaces.
+    """
     details = yaml.safe_load((HERE / "equivalent.yaml").read_text("utf-8")) or []
     return {(one["module"], one["line"], one["after"]): one["reason"] for one in details}
 
@@ -267,7 +269,8 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
         else:
             result.killed += 1
     sys.stdout.write(
-        f"{module}: {result.killed} of {result.counted} killed, {result.equivalent} equivalent; tests take {baseline_s:.1f} s\n"
+        f"{module}: {result.killed} of {result.counted} killed, {result.equivalent} equivalent; tests take "
+        f"{baseline_s:.1f} s\n"
     )
     sys.stdout.write("".join(f"    {text}\n" for text in result.survivors))
     sys.stdout.flush()

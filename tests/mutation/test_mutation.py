@@ -1,4 +1,6 @@
-"""The mutator changes what it says, the changed module is the one that is imported, and a survivor is counted as one."""
+"""The mutator changes what it says, the changed module is the one that is imported, and a
+survivor is counted as one.
+"""
 
 from __future__ import annotations
 

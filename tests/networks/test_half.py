@@ -1,4 +1,6 @@
-"""Half precision of weights: what is rounded, what stays in float32, how far results move, and that batches stay exact."""
+"""Half precision of weights: what is rounded, what stays in float32, how far results move, and
+that batches stay exact.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ from codec_bench.networks.speech_config import EncoderConfig  # noqa: E402
 from codec_bench.networks.speech_encoder import padded  # noqa: E402
 from codec_bench.networks.xvector import XVectorConfig, XVectorNet  # noqa: E402
 
-POST_NORM = EncoderConfig("group_norm", 32, 2, 4, 64, False, SMALL.conv_layers, conv_pos=16, conv_pos_groups=2, relative_buckets=320)  # fmt: skip
+POST_NORM = EncoderConfig(
+    "group_norm", 32, 2, 4, 64, False, SMALL.conv_layers, conv_pos=16, conv_pos_groups=2, relative_buckets=320
+)
 NETS = {
     "ecapa": lambda: standing_in(SpeakerNet(SMALL, channels=32, pooled=48, embedding=20)),
     "x-vector": lambda: standing_in(XVectorNet(POST_NORM, XVectorConfig((32, 32, 32, 32, 60), embedding=24))),
     "utmos": small_utmos,
 }
 IN_FLOAT32 = re.compile(
-    r"norm|\bbns?\b|conv_layers\.0\.0|conv_layers\.\d\.2\.|grep|SE_Connect|blstm|projection|_emb\b|relative_attention_bias|"
+    r"norm|\bbns?\b|conv_layers\.0\.0|conv_layers\.\d\.2\.|grep|SE_Connect|blstm|projection|_emb\b|"
+    r"relative_attention_bias|"
     r"feature_weight|layer_weights|pos_conv|^linear\.|^feature_extractor\.(weight|bias)"
 )
 """Parts of names of parameters that are not rounded. (The positional convolution's are, once they are folded.)"""
@@ -76,7 +81,9 @@ def test_results_are_near_and_do_not_depend_on_the_batch(kind, point, rng):
 
 @pytest.mark.parametrize("point", HALF)
 def test_an_item_does_not_depend_on_the_rest_of_its_batch(point, rng):
-    """Neither loud neighbours nor values beyond an item's end: the same batch with others in it gives the same numbers."""
+    """Neither loud neighbours nor values beyond an item's end: the same batch with others in
+    it gives the same numbers.
+    """
     net = reduce_weights(NETS["ecapa"](), point)
     quiet, loud = noises(rng, (5600, 24_017)), noises(rng, (5600, 24_017))
     one = results(net, quiet)

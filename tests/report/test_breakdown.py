@@ -89,7 +89,8 @@ def test_one_table_is_shown_at_a_time(browser, path):
         ".map((e) => [e.dataset.breakdown, e.dataset.title])"
     )
     pick = (
-        "const e = document.getElementById(arguments[0]); e.value = [...e.options].find((o) => o.text === arguments[1]).value;"
+        "const e = document.getElementById(arguments[0]); e.value = [...e.options].find((o) => o.text === "
+        "arguments[1]).value;"
         "e.dispatchEvent(new Event('change'))"
     )
     # The script has run when the page has loaded. The bitrate is not what one looks for first.
@@ -99,7 +100,8 @@ def test_one_table_is_shown_at_a_time(browser, path):
     browser.execute_script(pick, "breakdown-column", "duration")
     assert browser.execute_script(shown) == [["duration", "stoi"]], "the metric stays"
     rows = browser.execute_script(
-        "return [...document.querySelectorAll('[data-breakdown]')].find((e) => !e.hidden).querySelectorAll('tbody tr').length"
+        "return [...document.querySelectorAll('[data-breakdown]')].find((e) => !e.hidden).querySelectorAll('tbody "
+        "tr').length"
     )
     assert rows == 2
     frames = "return [...document.querySelectorAll('#breakdown .scroll')].map((e) => e.scrollHeight - e.clientHeight)"

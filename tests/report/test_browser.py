@@ -115,7 +115,10 @@ def test_no_column_is_cut_on_paper(page):
         ends = page.execute_script(
             "return [...document.querySelectorAll('table')].map((e) => [e.id, e.getBoundingClientRect().right])"
         )
-        clipped = "return [...document.querySelectorAll('.scroll')].filter((e) => getComputedStyle(e).overflowX !== 'visible').length"
+        clipped = (
+            "return [...document.querySelectorAll('.scroll')].filter((e) => getComputedStyle(e).overflowX !== "
+            "'visible').length"
+        )
         assert len(ends) > 5 and [name for name, right in ends if right > 1048] == []
         assert page.execute_script(clipped) == 0
     finally:
@@ -124,7 +127,9 @@ def test_no_column_is_cut_on_paper(page):
 
 @pytest.mark.parametrize("width", [390, 1400])
 def test_a_long_text_leaves_room_for_its_sample(browser, tmp_path, width):
-    """It stood in the head, which stays in sight and took the whole screen of a phone; a long word widened the dialog."""
+    """It stood in the head, which stays in sight and took the whole screen of a phone; a long
+    word widened the dialog.
+    """
     text = "W" * 3000
     detail = {"hits": 0, "substitutions": 1, "deletions": 0, "insertions": 0, "reference": text, "hypothesis": "table"}
     score = Score.ok(1.0, "e", numerator=1.0, denominator=1.0, detail={**detail, "unit": "word"})
@@ -147,7 +152,8 @@ def test_a_long_text_leaves_room_for_its_sample(browser, tmp_path, width):
 def test_a_heading_explains_its_metric(page):
     c = column_of(page, "dnsmos_ovrl")
     page.execute_script(
-        "const e = document.querySelector(arguments[0]); e.dispatchEvent(new PointerEvent('pointerenter', { pointerType: 'mouse' }))",
+        "const e = document.querySelector(arguments[0]); e.dispatchEvent(new PointerEvent('pointerenter', { "
+        "pointerType: 'mouse' }))",
         f'#summary-table [data-sort="{c}"]',
     )
     text = texts(page, "#tip")[0]
@@ -357,7 +363,8 @@ def test_the_plot_shows_every_system_at_its_measured_rate(page, demo_run):
     click(page, f'[data-plot="{column_of(page, "pesq_wb")}"]')
     assert texts(page, "#plot-caption") == ["pesq_wbhigher is better"]
     labels = page.execute_script(
-        "return [...document.querySelectorAll('#plot-large g[aria-label]')].map((g) => [g.getAttribute('aria-label'), g.getBoundingClientRect().x, g.querySelector('.point').getBoundingClientRect().y])"
+        "return [...document.querySelectorAll('#plot-large g[aria-label]')].map((g) => [g.getAttribute('aria-label'), "
+        "g.getBoundingClientRect().x, g.querySelector('.point').getBoundingClientRect().y])"
     )
     assert len(labels) == 8
     coded = {name: s for name, s in summary.items() if name != "unprocessed"}
@@ -439,7 +446,8 @@ def test_spectrograms_show_the_right_frequencies_and_levels(browser, make_run, t
         )
     ).reshape(-1, 4)[:, :3]
     stops = np.array(
-        [[0, 0, 4], [28, 16, 68], [79, 18, 123], [129, 37, 129], [181, 54, 122], [229, 80, 100], [251, 135, 97], [254, 194, 135], [252, 253, 191]]
+        [[0, 0, 4], [28, 16, 68], [79, 18, 123], [129, 37, 129], [181, 54, 122], [229, 80, 100], [251, 135, 97],
+            [254, 194, 135], [252, 253, 191]]
     )  # fmt: skip
     scale = np.stack([np.interp(np.linspace(0, 8, 801), np.arange(9), stops[:, k]) for k in range(3)], axis=1)
     db = np.argmin(((column[:, None].astype(float) - scale[None]) ** 2).sum(-1), axis=1) / 10 - 80

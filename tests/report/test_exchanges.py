@@ -17,7 +17,14 @@ from codec_bench.types import Audio, Score
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'{{ 7*7 }}"
 RATE = 16_000
-EXACT = {"unit": "", "higher_is_better": True, "protocol": "accuracy/exact-1", "aggregate": "mean", "kind": "answer", "range": [0, 1]}  # fmt: skip
+EXACT = {
+    "unit": "",
+    "higher_is_better": True,
+    "protocol": "accuracy/exact-1",
+    "aggregate": "mean",
+    "kind": "answer",
+    "range": [0, 1],
+}
 RATING = {**EXACT, "protocol": "rating/voicebench-open-1/judge", "kind": "rating", "range": [1, 5]}
 SIM = {**EXACT, "protocol": "sim/ge2e-1", "kind": "pair", "range": [-1, 1]}
 
@@ -37,7 +44,8 @@ def build(folder, name, metrics, rows, benchmark="made up"):
         readings[question.number] = reading
     writer.write_marked(items, readings)
     writer.set_meta(
-        config={"command": "run", "benchmark": benchmark, "model": name, "systems": [name], "metrics": list(metrics), "seed": 0},
+        config={"command": "run", "benchmark": benchmark, "model": name, "systems": [name], "metrics": list(metrics),
+            "seed": 0},
         benchmark={"name": benchmark, "title": HOSTILE, "published": []}, state="finished",
         started="2026-11-20T18:40:00+00:00", finished="2026-11-20T18:41:32+00:00",
         data={"name": benchmark, "samples": len(rows), "fingerprint": None, "unmatched": []},
@@ -82,9 +90,11 @@ def text_answers(tmp_path_factory):
             Reading(HOSTILE, "as read"),
             scores(right, HOSTILE, "[[5]]"),
         ),
-        (question(1), AnswerRecord("ok", text="I cannot say"), Reading(None, None, unparsed.reason), scores(unparsed, "4")),
+        (question(1), AnswerRecord("ok", text="I cannot say"), Reading(None, None, unparsed.reason),
+            scores(unparsed, "4")),
         (question(2), AnswerRecord("failed", "it was cut off"), Reading(None, None, "it was cut off"), scores(dropped)),
-        (question(3), AnswerRecord("ok", text="x" * 100_000, cached=True), Reading(None, "x" * 100_000), scores(right, "5")),
+        (question(3), AnswerRecord("ok", text="x" * 100_000, cached=True), Reading(None, "x" * 100_000),
+            scores(right, "5")),
     ]  # fmt: skip
     return build(folder, f"model {HOSTILE}", {"accuracy[exact]": EXACT, "rating[voicebench-open]": RATING}, rows)
 
@@ -97,9 +107,21 @@ def spoken(tmp_path_factory):
     answer = AnswerRecord("ok", audio=sound(folder, "audio/answers/0000000.flac", 330), latency_s=0.5)
     fields = {"text": "say this please", "prompt_text": "as I said"}
     prompt = "text: say this please\n\nprompt_audio: <audio>\n\nprompt_text: as I said"
-    question = QuestionRecord(0, "s/0", fields, ("say this please",), prompt=prompt, audio=retained, duration_s=1.0, sample_rate_hz=RATE, channels=1)  # fmt: skip
+    question = QuestionRecord(
+        0,
+        "s/0",
+        fields,
+        ("say this please",),
+        prompt=prompt,
+        audio=retained,
+        duration_s=1.0,
+        sample_rate_hz=RATE,
+        channels=1,
+    )
     scores = {"sim[ge2e]": Score.ok(0.7, SIM["protocol"])}
-    return build(folder, "voice", {"sim[ge2e]": SIM}, [(question, answer, Reading(None, None, "the model gave no text"), scores)])  # fmt: skip
+    return build(
+        folder, "voice", {"sim[ge2e]": SIM}, [(question, answer, Reading(None, None, "the model gave no text"), scores)]
+    )
 
 
 def answered(folder, name, message, *, benchmark="made up", aloud=(), number=0, metrics=("accuracy[exact]",)):
@@ -162,7 +184,8 @@ def opened(browser, path, id, rows=1, column=0):
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
     for index, event, value in (("by-metric", "change", column), ("by-text", "input", id)):
         browser.execute_script(
-            "const e = document.getElementById(arguments[0]); e.value = arguments[2]; e.dispatchEvent(new Event(arguments[1]))",
+            "const e = document.getElementById(arguments[0]); e.value = arguments[2]; e.dispatchEvent(new "
+            "Event(arguments[1]))",
             index, event, value,
         )  # fmt: skip
     until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == rows)

@@ -1,4 +1,6 @@
-"""Frames in which tables scroll: they show where more lies, keep the first column and the head, and obey the keyboard."""
+"""Frames in which tables scroll: they show where more lies, keep the first column and the
+head, and obey the keyboard.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,10 @@ def test_the_shadow_moves_with_the_scrolling_and_the_first_column_stays(page):
     scroll_to(page, SUMMARY, 150)
     assert frame_of(page, SUMMARY)["said"] == ["left", "right", "below"]
     assert position() == [name, value - 150]
-    edge = "return Number(getComputedStyle(document.querySelector('#summary-table td, #summary-table th'), '::after').opacity)"
+    edge = (
+        "return Number(getComputedStyle(document.querySelector('#summary-table td, #summary-table th'), "
+        "'::after').opacity)"
+    )
     until(lambda: page.execute_script(edge) == 1)
     scroll_to(page, SUMMARY, 10_000)
     frame = frame_of(page, SUMMARY)

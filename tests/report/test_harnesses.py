@@ -43,7 +43,8 @@ def run(tmp_path):
         writer.set_meta(
             state="finished", started="2026-11-22T22:00:00+00:00", finished="2026-11-22T22:23:40+00:00",
             config={"command": "run", "limit": None, "seed": 0}, versions={"codec-bench": "0.1.0"},
-            benchmark={"name": "mine", "primary": "stoi", "kind": "understanding"}, data={"name": "x", "fingerprint": "f"},
+            benchmark={"name": "mine", "primary": "stoi", "kind": "understanding"},
+            data={"name": "x", "fingerprint": "f"},
         )  # fmt: skip
     return tmp_path / "run"
 

@@ -92,7 +92,8 @@ def test_terminal_paper_page_and_export_report_the_same(hard, tmp_path):
     summary = summarise(run)
     steady, fragile, broken = (of.metrics["m"] for of in summary.systems.values())
     details = (
-        f"m: systems lack values for different samples; over the {retained.sum()} that all have: steady {steady.common.value:.3f}, "
+        f"m: systems lack values for different samples; over the {retained.sum()} that all have: steady "
+        f"{steady.common.value:.3f}, "
         f"fragile {fragile.value:.3f}; with failures as the worst value: steady {steady.value:.3f}, "
         f"fragile {fragile.counting_failures.value:.3f}, broken {broken.counting_failures.value:.3f}"
     )

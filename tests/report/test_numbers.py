@@ -89,7 +89,8 @@ def test_the_notes_of_intervals_name_their_metrics():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "–"), (1.25, "1.2 s"), (59.97, "1 min 00 s"), (125, "2 min 05 s"), (12000, "3 h 20 min"), (3599.8, "1 h 00 min")],
+    [(None, "–"), (1.25, "1.2 s"), (59.97, "1 min 00 s"), (125, "2 min 05 s"), (12000, "3 h 20 min"),
+        (3599.8, "1 h 00 min")],
 )  # fmt: skip
 def test_durations(seconds, text):
     assert numbers.duration(seconds) == text
@@ -132,9 +133,11 @@ def test_names_that_form_no_curve_are_reported_with_names_that_do():
         ["rvq2", "rvq4", "rvq16", "opus-6k", "opus@12", "g711", "g722", "mp3", "codec2", "lyra6k", "lyra9.2k"]
     )
     assert result == [
-        "rvq2, rvq4, rvq16 are on no common curve: if they are operating points of one codec, name them rvq@2, rvq@4, rvq@16, by the "
+        "rvq2, rvq4, rvq16 are on no common curve: if they are operating points of one codec, name them rvq@2, rvq@4, "
+        "rvq@16, by the "
         "name in `info` or as NAME=CODEC",
-        "lyra6k, lyra9.2k are on no common curve: if they are operating points of one codec, name them lyra@6k, lyra@9.2k, by the "
+        "lyra6k, lyra9.2k are on no common curve: if they are operating points of one codec, name them lyra@6k, "
+        "lyra@9.2k, by the "
         "name in `info` or as NAME=CODEC",
     ]
     named = [

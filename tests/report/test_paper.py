@@ -68,8 +68,10 @@ def check_latex(text: str) -> list[int]:
     Known are the commands that the table needs. A special character that is not part of one is refused.
     """
     known = {
-        "begin", "end", "centering", "toprule", "midrule", "bottomrule", "textbf", "par", "smallskip", "footnotesize", "raggedright",
-        "linewidth", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textendash",
+        "begin", "end", "centering", "toprule", "midrule", "bottomrule", "textbf", "par", "smallskip", "footnotesize",
+        "raggedright",
+        "linewidth", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar",
+        "textendash",
         "symbol", "pm", "uparrow", "downarrow", "ldots",
     }  # fmt: skip
     tokens = re.findall(r"\\[a-zA-Z]+|\\.|.|\n", re.sub(r"^%.*\n", "", text, flags=re.MULTILINE))
@@ -172,9 +174,18 @@ def test_protocols_of_many_metrics_are_whole_and_no_note_of_a_paper():
 
 def test_bold_is_what_the_summary_says_is_the_best():
     standing = lambda best: {"standing": {"best": best, "compared": True, "why": None}}  # noqa: E731
-    column = {"a": entry(0.8) | standing(False), "b": entry(0.9) | standing(True), "c": entry(0.9) | standing(True), "d": entry(0.95)}  # fmt: skip
+    column = {
+        "a": entry(0.8) | standing(False),
+        "b": entry(0.9) | standing(True),
+        "c": entry(0.9) | standing(True),
+        "d": entry(0.95),
+    }
     built = Summary.from_dict(summary(m=column))
-    for pattern, text in ((r" \*\*(.*?)\*\* ", summary_markdown(built)), (r"\\textbf\{(.*?)\}", summary_latex(built)), (r"<b>(.*?)</b>", summary_html(built))):  # fmt: skip
+    for pattern, text in (
+        (r" \*\*(.*?)\*\* ", summary_markdown(built)),
+        (r"\\textbf\{(.*?)\}", summary_latex(built)),
+        (r"<b>(.*?)</b>", summary_html(built)),
+    ):
         assert re.findall(pattern, text) == ["0.900", "0.900"]
         assert "Bold" in text
 
@@ -234,7 +245,10 @@ def test_a_compiler_takes_the_table(hostile, demo_run, tmp_path):
     if shutil.which("pdflatex") is None or not has_booktabs():
         pytest.skip("pdflatex with booktabs is not installed (Debian: texlive-latex-recommended)")
     tables = summary_latex(Summary.from_dict(hostile)) + summary_latex(Summary.from_dict(summarise(demo_run).as_dict()))
-    page = f"\\documentclass{{article}}\\usepackage[T1]{{fontenc}}\\usepackage{{booktabs}}\\begin{{document}}\n{tables}\\end{{document}}\n"
+    page = (
+        f"\\documentclass{{article}}\\usepackage[T1]{{fontenc}}\\usepackage{{booktabs}}\\begin{{document}}\n"
+        f"{tables}\\end{{document}}\n"
+    )
     (tmp_path / "x.tex").write_text(page, "utf-8")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"],

@@ -141,7 +141,9 @@ def test_systems_without_a_bitrate_share_a_line_where_they_coincide(browser, tmp
 
 @pytest.mark.parametrize("apart", [0.0, 3e-9, 3e-7])
 def test_an_interval_of_no_width_lies_at_its_point(browser, tmp_path, apart):
-    """Values that differ by less than the page's digits: neither a point nor an interval leaves its place or its box."""
+    """Values that differ by less than the page's digits: neither a point nor an interval
+    leaves its place or its box.
+    """
     stoi = 0.975123456789
     systems = {
         "one": (64000.000123, stoi, 0.1),
@@ -205,6 +207,9 @@ def test_each_set_of_data_has_its_own_table_plots_and_rows(browser, make_run, tm
         "const e = document.getElementById('by-system'); e.value = 3; e.dispatchEvent(new Event('change'))"
     )
     assert texts(page, "#sample-count")[0].startswith("6 rows")
-    chosen = "return JSON.parse(document.getElementById('data').textContent).columns[document.getElementById('by-metric').value]"
+    chosen = (
+        "return "
+        "JSON.parse(document.getElementById('data').textContent).columns[document.getElementById('by-metric').value]"
+    )
     assert page.execute_script(chosen)["data"] == "there, 6 samples"
     assert complaints(page) == []

@@ -19,7 +19,8 @@ def over(values, worst, best, **more):
         "n": len(known), "without_value": [f"{n:02d}" for n, value in enumerate(values, 1) if value is None],
         "same_questions": True, "mean": number(sum(known) / len(known)), "sd": number(0.25), "range": number(0.5),
         "units": 10, "note": None, "sd_by_chance": 0.0125, "wordings": {
-            f"{n:02d}": {"value": v, "ci95": None if v is None else [v - 0.02, v + 0.02], "note": None, "n": 10, "failed": 5 * (v is None)}
+            f"{n:02d}": {"value": v, "ci95": None if v is None else [v - 0.02, v + 0.02], "note": None, "n": 10,
+                "failed": 5 * (v is None)}
             for n, v in enumerate(values, 1)
         }, "worst": {"wording": worst, **number(0.25)}, "best": {"wording": best, **number(0.75)}, **more,
     }  # fmt: skip
@@ -92,8 +93,10 @@ CHOICES = {
     "how": "all-rotations", "questions": 10, "kept": 2, "unnamed": {"n": 3, "share": 0.1},
     "consistent": {"value": 0.4, "ci95": [0.2, 0.6], "n": 9, "failed": 1},
     "places": {
-        "A": {"named": {"value": 0.75, "ci95": [0.7, 0.8]}, "expected": 0.5, "right": {"value": 1.0, "ci95": None, "n": 4}},
-        "B": {"named": {"value": 0.25, "ci95": [0.2, 0.3]}, "expected": 0.5, "right": {"value": None, "ci95": None, "n": 0}},
+        "A": {"named": {"value": 0.75, "ci95": [0.7, 0.8]}, "expected": 0.5,
+            "right": {"value": 1.0, "ci95": None, "n": 4}},
+        "B": {"named": {"value": 0.25, "ci95": [0.2, 0.3]}, "expected": 0.5,
+            "right": {"value": None, "ci95": None, "n": 0}},
     },
 }  # fmt: skip
 
@@ -115,11 +118,13 @@ def test_orders_in_words_and_rows():
 
 def test_the_share_that_was_not_recognised_and_answers_that_are_none_stand_below_the_score():
     answers = {
-        "asked": 40, "failed": {"failed": 10}, "cut": {"n": 5, "share": 0.125, "s": 9.0, "unheard": 0.25}, "no_answer": 3,
+        "asked": 40, "failed": {"failed": 10}, "cut": {"n": 5, "share": 0.125, "s": 9.0, "unheard": 0.25},
+        "no_answer": 3,
         "ways": {"empty": 1, "language": 2},
     }  # fmt: skip
     assert answer_notes(Answers.from_dict(answers)) == [
-        "the audio of 5 questions (12.5 %) was cut, because it is longer than the model takes; 25 % of all sound was cut",
+        "the audio of 5 questions (12.5 %) was cut, because it is longer than the model takes; 25 % of all sound was "
+        "cut",
         "3 of 30 answers are none (in another language or script 2, empty 1)",
     ]
     assert len(answer_notes(Answers.from_dict({**answers, "no_answer": 1, "ways": {"empty": 1}}))) == 1

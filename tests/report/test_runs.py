@@ -36,8 +36,10 @@ def record(folder, systems, failing=(), half=(), data="speech", samples=4) -> Ru
     speeds = {name: {"encode_s": 0.5, "audio_s": 442.5, "times_real_time": 885.0} for name in systems}
     writer.set_meta(
         state="finished", started="2026-11-20T18:40:00+00:00", finished="2026-11-20T18:41:00+00:00",
-        machine={"cpu": "A processor", "cores": 2}, config={"seed": 1}, data={"name": data, "samples": samples, "fingerprint": data},
-        timings={"wall_s": 60.0, "stages": [{"stage": "stoi", "items": samples, "busy_s": 3.5, "share": 0.4}], "systems": speeds},
+        machine={"cpu": "A processor", "cores": 2}, config={"seed": 1},
+        data={"name": data, "samples": samples, "fingerprint": data},
+        timings={"wall_s": 60.0, "stages": [{"stage": "stoi", "items": samples, "busy_s": 3.5, "share": 0.4}],
+            "systems": speeds},
     )  # fmt: skip
     writer.close()
     return Run(folder)

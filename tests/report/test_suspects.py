@@ -66,7 +66,11 @@ def test_the_page_marks_it_in_the_table_and_in_the_plots(run, tmp_path):
     page = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path)
     rows = {row["label"]: row for row in page.page["table"]}
     position = [head["name"] for head in page.page["heads"]].index("m")
-    assert [(name, row["cells"][position]["best"]) for name, row in rows.items()] == [("side (suspect)", False), ("plain", True), ("worse", False)]  # fmt: skip
+    assert [(name, row["cells"][position]["best"]) for name, row in rows.items()] == [
+        ("side (suspect)", False),
+        ("plain", True),
+        ("worse", False),
+    ]
     assert (
         "suspect: side information" in rows["side (suspect)"]["remarks"]
         and f"side (suspect): {RESULT}" in page.page["notes"]

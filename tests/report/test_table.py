@@ -52,7 +52,10 @@ def test_every_number_is_there_whole_in_any_width(summary, width):
             column = [MetricSummary.from_dict(s["metrics"][metric]) for s in summary["systems"].values()]
             factor, _ = numbers.shown_unit(entry["unit"])
             places = numbers.decimals(column, factor)
-            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.spread(MetricSummary.from_dict(entry), places, factor)}"
+            shown = (
+                f"{numbers.number(factor * entry['value'], places)} "
+                f"{numbers.spread(MetricSummary.from_dict(entry), places, factor)}"
+            )
             assert shown in rows, (name, metric)
 
 

@@ -72,7 +72,8 @@ def test_they_stand_in_every_table(folder):
         assert "<th>tokens/s</th>" in summary_html(summary)
         rows = [dict(zip(COLUMNS, row, strict=True)) for row in summary_rows(summary)]
         assert {row["system"]: (row["tokens_per_s"], row["bits_per_token"]) for row in rows} == {
-            "codes": (1200.0, 10.0), "latent": ("not discrete", "not discrete"), "packets": (None, None), "older": (None, None),
+            "codes": (1200.0, 10.0), "latent": ("not discrete", "not discrete"), "packets": (None, None),
+            "older": (None, None),
         }  # fmt: skip
         write_results(run)
         page = (run.folder / "report.html").read_text("utf-8")

@@ -281,7 +281,8 @@ def test_what_answering_took(tmp_path):
     took = answered(tmp_path, *requests)
     p50, p95 = np.percentile(seconds, [50, 95])
     assert took == {
-        "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5, "unheard": None},
+        "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1,
+        "cut": {"n": 1, "share": 1 / 8, "s": 2.5, "unheard": None},
         "too_long": {"n": 0, "share": 0.0}, "draws": 1, "judging": None, "choices": None,
         "usage": {"output_tokens": 36}, "cost_usd": 0.75, "latency_s": {"p50": p50, "p95": p95},
         "first_s": {"p50": 0.25, "p95": 0.25},

@@ -18,7 +18,15 @@ from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 NAME = "rating[mine]"
-FACTS = {"protocol": "rating/mine-0/gpt", "kind": "rating", "judge": "gpt", "rubric": "mine", "unit": "", "range": [0, 5], "higher_is_better": True}  # fmt: skip
+FACTS = {
+    "protocol": "rating/mine-0/gpt",
+    "kind": "rating",
+    "judge": "gpt",
+    "rubric": "mine",
+    "unit": "",
+    "range": [0, 5],
+    "higher_is_better": True,
+}
 
 
 def judging_of(run, system, metric):
@@ -61,7 +69,8 @@ def test_calls_tokens_and_cost_add_up(tmp_path):
     free = {"n": 1, "cached": 1, "unpriced": 0}
     with closing(judged(tmp_path, [dear, free, dear], failed={1}, unasked=4)) as run:
         assert judging_of(run, "m", NAME) == {
-            "judge": "gpt", "rubric": "mine", "asked": 3, "failed": 1, "share": pytest.approx(1 / 3), "calls": 5, "cached": 1,
+            "judge": "gpt", "rubric": "mine", "asked": 3, "failed": 1, "share": pytest.approx(1 / 3), "calls": 5,
+            "cached": 1,
             "usage": {"input_tokens": 200, "output_tokens": 14}, "cost_usd": 0.5, "served": ["a"],
             "tested": NOT_TESTED, "tested_code": {"code": "judge_not_tested"},
         }  # fmt: skip

@@ -43,7 +43,8 @@ def test_a_copy_has_the_best_value_of_each(rng, name, best):
 
 
 @pytest.mark.parametrize(("name", "items", "code"), [
-    ("kid", 1, "few_items"), ("density", 5, "few_items"), ("coverage", 5, "few_items"), ("kl", 6, "singular_covariance"),
+    ("kid", 1, "few_items"), ("density", 5, "few_items"), ("coverage", 5, "few_items"),
+    ("kl", 6, "singular_covariance"),
 ])  # fmt: skip
 def test_too_few_items_have_no_value(rng, name, items, code):
     result = SETS[build_metric(name).aggregate](rng.standard_normal((items, 2, 6)), names_of(items), names_of(items))

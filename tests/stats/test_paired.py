@@ -213,7 +213,8 @@ def test_every_pair_is_better_worse_or_the_same(better, wins, losses):
         return [ItemParts(str(n), value, (value, 1.0), None) for n, value in enumerate(values)]
 
     result = compare_items(
-        role([3.0, 2.0, 1.0, 0.0, 0.0, 7.0]), role([1.0, 1.0, 0.0, 1.0, 2.0, 7.0]), metric="m", higher_is_better=better, seed=0
+        role([3.0, 2.0, 1.0, 0.0, 0.0, 7.0]), role([1.0, 1.0, 0.0, 1.0, 2.0, 7.0]), metric="m", higher_is_better=better,
+        seed=0
     )  # fmt: skip
     assert (result.wins, result.losses, result.ties, result.pairs) == (wins, losses, 1, 6)
 

@@ -316,7 +316,9 @@ def test_estimates_of_digital_silence_are_counted(tmp_path):
 
 
 def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
-    """Whole items, then failures, answers that cannot be read, scores that are missing, undefined, refused and flagged."""
+    """Whole items, then failures, answers that cannot be read, scores that are missing,
+    undefined, refused and flagged.
+    """
     statuses = ("flagged", "refused", "undefined", "unparsed", "failed")
     scores = {status: Score(None, status, f"was {status}", "p") for status in statuses[1:]}
     scores["flagged"] = Score.ok(0.5, "p", detail={"flag": "was flagged"})
@@ -394,7 +396,8 @@ def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):
     summary = summarise(Run(tmp_path / "run")).as_dict()
     assert summary["systems"]["codec"]["metrics"]["stoi"] == {
         "value": None, "ci95": None, "note": None, "units": 0, "common": None, "n": 0,
-        "method": "", "counting_failures": {"value": None, "n": 0, "uncounted": 0}, "failed": 0, "missing": {}, "unit": "", "higher_is_better": None,
+        "method": "", "counting_failures": {"value": None, "n": 0, "uncounted": 0}, "failed": 0, "missing": {},
+        "unit": "", "higher_is_better": None,
         "protocol": "stoi/p",
     }  # fmt: skip
     assert summary["failures"] == {"items": 0, "scores": 0, "reasons": []}

@@ -108,7 +108,11 @@ def test_a_second_system_that_equals_the_best_is_seldom_distinguished():
 
 def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
     good = np.linspace(0.5, 0.9, ITEMS)
-    run = recorded(tmp_path / "run", {"side": good + 0.2, "plain": good, "worse": good - 0.1 - 0.001 * np.arange(ITEMS)}, checks=SUSPECT)  # fmt: skip
+    run = recorded(
+        tmp_path / "run",
+        {"side": good + 0.2, "plain": good, "worse": good - 0.1 - 0.001 * np.arange(ITEMS)},
+        checks=SUSPECT,
+    )
     summary = summarise(run)
     assert best(summary) == {"plain"}
     role = column(summary)["side"].standing

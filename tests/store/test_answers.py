@@ -45,12 +45,15 @@ def held(folder):
 
 FULL = (
     QuestionRecord(
-        3, f"id {ODD}", {"question": ODD, "choices": ["a", "ü"], "n": 1.5, "none": None, "deep": {"k": [1, {"x": ODD}]}},
-        ("one", ODD, ""), {"level": "A1", "ü": "ß"}, "zh", f"user: {ODD}", "/data/ü.wav", "audio/questions/0000003.flac",
+        3, f"id {ODD}", {"question": ODD, "choices": ["a", "ü"], "n": 1.5, "none": None,
+            "deep": {"k": [1, {"x": ODD}]}},
+        ("one", ODD, ""), {"level": "A1", "ü": "ß"}, "zh", f"user: {ODD}", "/data/ü.wav",
+        "audio/questions/0000003.flac",
         2.5, 16000, 2, f"speaker {ODD}",
     ),
     AnswerRecord(
-        "ok", None, ODD, "audio/answers/0000003.flac", {"input_tokens": 10, "cost_usd": 0.001}, 1.25, 0.5, "length", 3.5, 4,
+        "ok", None, ODD, "audio/answers/0000003.flac", {"input_tokens": 10, "cost_usd": 0.001}, 1.25, 0.5, "length",
+        3.5, 4,
         True, ("one note", ODD),
     ),
 )  # fmt: skip

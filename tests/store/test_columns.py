@@ -47,7 +47,8 @@ def write_run(folder, samples, score=None, finish=None, durations=None, **meta) 
                 dropped = isinstance(scores, str)
                 seconds = None if durations is None else durations[n]
                 record = ItemRecord(
-                    system, sample.id, "failed" if dropped else "ok", scores if dropped else None, {} if dropped else scores,
+                    system, sample.id, "failed" if dropped else "ok", scores if dropped else None, {} if dropped
+                    else scores,
                     duration_s=seconds, sample_rate_hz=None if seconds is None else (16000, 44100)[n % 2],
                 )  # fmt: skip
                 writer.write([(n, record)])
@@ -63,8 +64,10 @@ def mixed(tmp_path, rng):
     """Two systems over 120 samples of 12 speakers, with columns of every kind and every kind of missing value."""
     samples = [
         Sample(
-            f"s{n:03d}", f"/x/{n}.wav", speaker=None if n % 11 == 0 else f"spk{n % 12}", language=("en", "zh", None)[n % 3],
-            extra={"mood": ("calm", "angry")[n % 2], "snr_db": round(float(rng.normal(10, 5)), 2), "level": n % 4, **({"note": "x"} if n % 7 else {})},
+            f"s{n:03d}", f"/x/{n}.wav", speaker=None if n % 11 == 0 else f"spk{n % 12}",
+            language=("en", "zh", None)[n % 3],
+            extra={"mood": ("calm", "angry")[n % 2], "snr_db": round(float(rng.normal(10, 5)), 2), "level": n % 4,
+                **({"note": "x"} if n % 7 else {})},
         )
         for n in range(120)
     ]  # fmt: skip
@@ -158,7 +161,8 @@ def test_durations_lie_in_bins_that_include_their_lower_edge(tmp_path):
     seconds = [0.5, 1.999, 2.0, 4.999, 5.0, 10.0, 19.999, 20.0, 300.0, None]
     run = write_run(tmp_path / "run", [Sample(f"s{n}", "x") for n in range(10)], durations=seconds)
     assert grouped(run, "duration")["duration"] == {
-        "under 2 s": [0, 1], "2 to 5 s": [2, 3], "5 to 10 s": [4], "10 to 20 s": [5, 6], "20 to 60 s": [7], "60 to 600 s": [8],
+        "under 2 s": [0, 1], "2 to 5 s": [2, 3], "5 to 10 s": [4], "10 to 20 s": [5, 6], "20 to 60 s": [7],
+        "60 to 600 s": [8],
         "": [9],
     }  # fmt: skip
     assert grouped(run, "duration_s") == grouped(run, "duration"), "the name that the exported table has"

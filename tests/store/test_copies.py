@@ -51,7 +51,8 @@ class Paid(Model):
         return Response(text=request.messages[-1].content[-1].rpartition("|")[2].strip())
 """
 BENCHMARK = {
-    "version": 1, "title": "Words", "summary": "Words that are repeated.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Words", "summary": "Words that are repeated.", "category": "QA", "kind": "qa",
+    "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"],
     "primary": "accuracy[exact]",
@@ -84,7 +85,9 @@ def rows(folder: Path) -> list:
 
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory) -> dict[str, Path]:
-    """One run at four moments: in its middle, finished, while it is continued with a larger limit, and finished again."""
+    """One run at four moments: in its middle, finished, while it is continued with a larger
+    limit, and finished again.
+    """
     path, retained = tmp_path_factory.mktemp("moments"), {}
     run = path / "run"
 

@@ -1,4 +1,6 @@
-"""The exported table: every aggregate of a run comes out of its CSV, numbers read back exactly, and no item is missing."""
+"""The exported table: every aggregate of a run comes out of its CSV, numbers read back
+exactly, and no item is missing.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
 CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-REQUESTED = "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"
+REQUESTED = (
+    "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,"
+    "reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"
+)
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = (
     "=1+1",
@@ -57,7 +62,8 @@ def eval_run(tmp_path_factory) -> Run:
     from codec_bench import evaluate
 
     return evaluate(
-        codec=f"unprocessed,{CUSTOM_CODE}:RaisesForLong", data="embedded", metrics="stoi,si_sdr,bitrate,wer[pocketsphinx]",
+        codec=f"unprocessed,{CUSTOM_CODE}:RaisesForLong", data="embedded",
+        metrics="stoi,si_sdr,bitrate,wer[pocketsphinx]",
         limit=5, out=tmp_path_factory.mktemp("eval") / "run", cache=False, workers=1, page=False, check=False,
     )  # fmt: skip
 
@@ -103,14 +109,17 @@ def score_run(tmp_path_factory) -> Run:
         if index == 2:
             built.write_bytes(b"not audio")
     return score(
-        generated=str(folder / "generated"), data="embedded", metrics="mel_distance,stoi", limit=None, out=folder / "run",
+        generated=str(folder / "generated"), data="embedded", metrics="mel_distance,stoi", limit=None,
+        out=folder / "run",
         cache=False, workers=1, page=False,
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def benchmark_run(tmp_path_factory) -> Run:
-    """A run of answers with BLEU, BLEU and CIDEr of captions, and an error rate; every sixth answer could not be read."""
+    """A run of answers with BLEU, BLEU and CIDEr of captions, and an error rate; every sixth
+    answer could not be read.
+    """
     from codec_bench.benchmark.metrics import Answer, load_answer_metric
 
     rng = np.random.default_rng(3)
@@ -164,14 +173,18 @@ def silence_run(tmp_path_factory) -> Run:
 
 
 def exported(run: Run, folder: Path) -> list[dict[str, str]]:
-    """The rows of an export, read as docs/export.md says: one apostrophe before what would be a formula is taken off."""
+    """The rows of an export, read as docs/export.md says: one apostrophe before what would be
+    a formula is taken off.
+    """
     export_run(run, "csv", folder / "x.csv")
     with open(folder / "x.csv", newline="", encoding="utf-8") as file:
         return [{name: without_apostrophe(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
 def bleu_of(counts: list[list[float]]) -> float:
-    """BLEU as the paper has it, with orders that do not match counted as 1/2, 1/4, ...; written anew from the formula."""
+    """BLEU as the paper has it, with orders that do not match counted as 1/2, 1/4, ...;
+    written anew from the formula.
+    """
     text, expected, *grams = (math.fsum(column) for column in zip(*counts))
     log, halved = 0.0, 1.0
     for matched, total in zip(grams[:4], grams[4:]):

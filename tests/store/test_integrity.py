@@ -396,8 +396,10 @@ def test_every_command_says_one_sentence(build, tmp_path, monkeypatch, capsys, c
 
 OPENING = [
     "compare {run}", "report {run}", "export {run}", "show {run}", "validate {run}", "verify {run}",
-    "rescue {run} --out {new}", "merge {run} --out {new}", "site {run} --out {new}", "leaderboard ultraeval-codec {run}",
-    "leaderboard codecs {run}", "metrics --agree {run}", "agreement {run}", "sample-size {run} --metric m --difference 1",
+    "rescue {run} --out {new}", "merge {run} --out {new}", "site {run} --out {new}",
+    "leaderboard ultraeval-codec {run}",
+    "leaderboard codecs {run}", "metrics --agree {run}", "agreement {run}",
+    "sample-size {run} --metric m --difference 1",
     "listen export {run} --out {new}", "eval --codec g722 --data embedded --metrics stoi --out {run}",
 ]  # fmt: skip
 """Every command that opens a record; `progress` shows it as a part that cannot be read."""

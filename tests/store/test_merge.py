@@ -41,7 +41,8 @@ def record(system, number):
     audio = f"audio/{system}/{number:07d}.flac" if number in RETAINED else None
     score = Score(number / 7, "ok", None, PROTOCOL, numerator=number, denominator=7.0, detail={"counts": [number, 7]})
     return ItemRecord(
-        system, SAMPLES[number].id, "ok", None, {"m": score}, bits=8.0 * number, audio=audio, notes=("silent",) if number == 5 else (),
+        system, SAMPLES[number].id, "ok", None, {"m": score}, bits=8.0 * number, audio=audio, notes=("silent",)
+        if number == 5 else (),
         duration_s=1.0 + number, sample_rate_hz=16000, channels=1,
     )  # fmt: skip
 
@@ -65,7 +66,8 @@ def write(folder, source, fingerprint, state="finished", leave_out=()):
         config = {"command": "evaluate", "seed": 0, **({"shard": str(source.shard)} if source.shard else {})}
         writer.set_meta(
             state=state, timings=timings, config=config, data={"name": "made", "samples": len(source)},
-            checks={"one": {"ok": ["length"], "findings": [{"check": "delay", "state": "suspect", "found": "late", "value": source.numbers[0]}] if source.shard in (None, Shard(2, 4)) else [], "unchecked": []}},
+            checks={"one": {"ok": ["length"], "findings": [{"check": "delay", "state": "suspect", "found": "late",
+                "value": source.numbers[0]}] if source.shard in (None, Shard(2, 4)) else [], "unchecked": []}},
         )  # fmt: skip
     if state == "finished":
         with closing(Run(folder)) as run:

@@ -1,4 +1,6 @@
-"""Reasoning that stands in an answer is cut off, however a model or its server marks it; plain answers stay as they are."""
+"""Reasoning that stands in an answer is cut off, however a model or its server marks it; plain answers stay as they
+are.
+"""
 
 from time import process_time
 

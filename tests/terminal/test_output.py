@@ -1,4 +1,6 @@
-"""What commands print: nothing from data controls the terminal, and an output that cannot be written is one sentence."""
+"""What commands print: nothing from data controls the terminal, and an output that cannot be
+written is one sentence.
+"""
 
 from __future__ import annotations
 

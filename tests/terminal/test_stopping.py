@@ -1,4 +1,6 @@
-"""Ctrl-C: what is kept and the command that continues are said, without a traceback, at any moment and however often."""
+"""Ctrl-C: what is kept and the command that continues are said, without a traceback, at any
+moment and however often.
+"""
 
 from __future__ import annotations
 

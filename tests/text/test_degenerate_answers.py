@@ -40,7 +40,9 @@ NAMED = [
 ANSWERS = [
     (TEXT, {}),
     ("A", {"known": ["B"], "prompt": "Choose one. A. A cat B. A dog"}),
-    ("the sound of a cat that is purring", {"known": ["the sound of a cat that is purring", "dog"], "prompt": "Which? the sound of a cat that is purring; dog"}),
+    ("the sound of a cat that is purring",
+        {"known": ["the sound of a cat that is purring", "dog"],
+            "prompt": "Which? the sound of a cat that is purring; dog"}),
     ("no no no no", {"known": ["no no no"]}),
     ("one two " * 20, {"known": ["one two " * 20]}),
     ("", {"known": [""]}),
@@ -55,7 +57,8 @@ ANSWERS = [
     ("Der Rhein, die Spree", {"language": "en"}),
     ("42 17 3", {"language": "zh"}),
     ("привет", {"language": None}),
-    ("I will type it out: " + TEXT + " and then the dog runs away from the fox into the deep forest where it is safe", {"prompt": "type out"}),
+    ("I will type it out: " + TEXT + " and then the dog runs away from the fox into the deep forest where it is safe",
+        {"prompt": "type out"}),
 ]  # fmt: skip
 
 

@@ -170,7 +170,15 @@ def _away_from_this_user(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
     monkeypatch.setenv("MODELSCOPE_CACHE", str(tmp_path / "modelscope"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
-    for name in ("CODEC_BENCH_WEIGHTS", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN", "HF_ENDPOINT", "MODELSCOPE_DOMAIN", "MODELSCOPE_API_TOKEN"):  # fmt: skip
+    for name in (
+        "CODEC_BENCH_WEIGHTS",
+        "HF_HUB_OFFLINE",
+        "TRANSFORMERS_OFFLINE",
+        "HF_TOKEN",
+        "HF_ENDPOINT",
+        "MODELSCOPE_DOMAIN",
+        "MODELSCOPE_API_TOKEN",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -1,4 +1,6 @@
-"""`codec-bench weights`, as a person runs it: a process of its own, a local hub behind HF_ENDPOINT, and an exit code."""
+"""`codec-bench weights`, as a person runs it: a process of its own, a local hub behind
+HF_ENDPOINT, and an exit code.
+"""
 
 from __future__ import annotations
 

@@ -175,7 +175,8 @@ HALF = {
 POINTS = ("float16", "bfloat16")
 CONVERTS = {
     **{one.__name__: one for one in (bigcodec, speechtokenizer, wavtokenizer, snac, bicodec, dac)},
-    **{f"{name}@{point}": partial(in_half, one, point, write) for name, (one, write) in HALF.items() for point in POINTS[: 2 if name == "utmos" else 1]},
+    **{f"{name}@{point}": partial(in_half, one, point, write) for name, (one, write) in HALF.items()
+        for point in POINTS[: 2 if name == "utmos" else 1]},
 }  # fmt: skip
 
 

@@ -136,7 +136,8 @@ def test_a_web_page_is_no_checkpoint(server, serve, target):
 
 @pytest.mark.parametrize(
     ("status", "says", "hint"),
-    [(404, "is not there", "--from"), (403, "the server refused", "HF_TOKEN"), (401, "the server refused", "HF_TOKEN"), (503, "answered 503", "later")],
+    [(404, "is not there", "--from"), (403, "the server refused", "HF_TOKEN"), (401, "the server refused", "HF_TOKEN"),
+        (503, "answered 503", "later")],
 )  # fmt: skip
 def test_what_a_server_refuses_is_one_sentence(server, serve, target, status, says, hint):
     serve(PATH, b"", status=status)

@@ -29,7 +29,8 @@ def package(tmp_path, monkeypatch):
     info = tmp_path / "somebody-1.dist-info"
     info.mkdir()
     (info / "RECORD").write_text(
-        f"somebody/deep/model.bin,sha256={written(BODY)},{len(BODY)}\nsomebody/deep/config.json,sha256={written(b'{}')},2\n"
+        f"somebody/deep/model.bin,sha256={written(BODY)},{len(BODY)}\n"
+        f"somebody/deep/config.json,sha256={written(b'{}')},2\n"
         "somebody-1.dist-info/RECORD,,\n"
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
@@ -40,7 +41,8 @@ def package(tmp_path, monkeypatch):
 
 def entry(sha256, *, config_size=2):
     files = [
-        {"path": "model.bin", "size": len(BODY), "sha256": sha256}, {"path": "config.json", "size": config_size, "sha256": "0" * 64},
+        {"path": "model.bin", "size": len(BODY), "sha256": sha256},
+        {"path": "config.json", "size": config_size, "sha256": "0" * 64},
     ]  # fmt: skip
     return Checkpoint(
         name="a", version=1, summary="", files=files, licence="MIT", homepage="https://a.example", paper="p", hub="a/b",

@@ -67,7 +67,8 @@ def test_an_archive_whose_directory_lies_of_its_size_is_refused_before_it_is_unp
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"PK\x03\x04 cut", b"\x80\x04.", b"{}", bytes(5000), b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\xff" * 18]
+    "data", [b"", b"PK\x03\x04 cut", b"\x80\x04.", b"{}", bytes(5000), b"PK\x05\x06" + bytes(18), b"PK\x05\x06"
+        + b"\xff" * 18]
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_what_is_no_checkpoint_is_one_sentence(tmp_path, data, suffix):

@@ -245,8 +245,10 @@ trusted-host = one two:8080
     result, options = pip_settings(settings_of_pip(text))
     result.pop("ALL_PROXY", None)  # the machine's own pip.conf is read as well
     assert result == {
-        "UV_DEFAULT_INDEX": "file:///a/simple", "UV_INDEX": "file:///b/simple file:///c/simple", "UV_FIND_LINKS": "./x,./y",
-        "UV_INSECURE_HOST": "one two:8080", "SSL_CERT_FILE": "/certificates.pem", "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_DEFAULT_INDEX": "file:///a/simple", "UV_INDEX": "file:///b/simple file:///c/simple",
+        "UV_FIND_LINKS": "./x,./y",
+        "UV_INSECURE_HOST": "one two:8080", "SSL_CERT_FILE": "/certificates.pem",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
     }  # fmt: skip
     assert options == []
 

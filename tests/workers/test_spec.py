@@ -62,8 +62,10 @@ def test_the_digest_is_of_what_the_environment_holds(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        "a==1", "a-b.c_d == 1.0.post1", "a[x,y]==1", "a===1", "a==1+cu121; sys_platform == 'linux'", "a==1 --hash=sha256:00",
-        f"a @ https://host/a-1.whl#sha256={HEX}", f"a @ git+https://host/a@{HEX[:40]}", f"a@git+https://host/a@{HEX[:40]}#egg=a",
+        "a==1", "a-b.c_d == 1.0.post1", "a[x,y]==1", "a===1", "a==1+cu121; sys_platform == 'linux'",
+        "a==1 --hash=sha256:00",
+        f"a @ https://host/a-1.whl#sha256={HEX}", f"a @ git+https://host/a@{HEX[:40]}",
+        f"a@git+https://host/a@{HEX[:40]}#egg=a",
         "--extra-index-url https://host/simple", "--find-links=./wheels", "--no-binary :all:",
     ],
 )  # fmt: skip
@@ -74,7 +76,8 @@ def test_lines_that_state_one_thing(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "a", "a>=1", "a==1.*", "a==1,<2", "a~=1.0", "-r other.txt", "-c limits.txt", "-e .", "./folder", "--requirement x",
+        "a", "a>=1", "a==1.*", "a==1,<2", "a~=1.0", "-r other.txt", "-c limits.txt", "-e .", "./folder",
+        "--requirement x",
         "a @ https://host/a-1.whl", "a @ git+https://host/a@main", "a==1 b==2", "--pre",
     ],
 )  # fmt: skip

@@ -87,7 +87,8 @@ def test_bodies_that_are_no_objects_are_refused(body):
 
 
 @pytest.mark.parametrize(
-    "sound", [[0, ["x"], 1, 1000, 8000, 0], [0, ["y", "z"], 1, 1, 8000, 0], [5, [], 1, 1, 8000, 0], [0, ["x"], 1, 1, 8000, -4]]
+    "sound", [[0, ["x"], 1, 1000, 8000, 0], [0, ["y", "z"], 1, 1, 8000, 0], [5, [], 1, 1, 8000, 0],
+        [0, ["x"], 1, 1, 8000, -4]]
 )  # fmt: skip
 def test_sounds_that_lie_nowhere_are_refused(sound):
     memory = wire.Memory(wire.new_memory_file())

@@ -47,7 +47,8 @@ class JudgeCheck:
 
     Args:
         folder: of the questions and the record of the replies. test: the figures by part, stored for this user.
-        excluded: questions without a request. broken: unfinished parts; the same call continues them. Both with reasons.
+        excluded: questions without a request. broken: unfinished parts; the same call continues them. Both with
+        reasons.
         previews: with `dry_run`, the questions and their cost; there is no test then.
     """
 

@@ -58,7 +58,8 @@ def _breakdowns(tables: Tables) -> dict[str, Any]:
 
 
 SECTIONS = (
-    PageSection("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"] else ""),
+    PageSection("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"]
+        else ""),
     PageSection(
         "codec_bench.report.robustness", "wordings", _robustness,
         lambda held: "Wordings" if held["wordings"] else "Options" if held["choices"] else "",

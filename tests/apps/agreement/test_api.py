@@ -66,7 +66,10 @@ def test_audiobenchs_study_of_judges(judged, rng):
             assert mine.coefficients["spearman"].value == pytest.approx(theirs, abs=1e-12)
             assert mine.coefficients["spearman"].low < theirs < mine.coefficients["spearman"].high
         assert pair.overall.n == 290 and {c.note for c in pair.overall.coefficients.values()} == {MIXED}
-    best = [outcome.pair("gpt-4", n).subsets["benchmark"]["clotho-aqa"].coefficients["spearman"].value for n in ("llama-3-70b", "llama-3-8b")]  # fmt: skip
+    best = [
+        outcome.pair("gpt-4", n).subsets["benchmark"]["clotho-aqa"].coefficients["spearman"].value
+        for n in ("llama-3-70b", "llama-3-8b")
+    ]
     assert best[0] > 0.85 > best[1], "the judge that is nearer to the reference agrees better with it"
     json.dumps(outcome.as_dict(), allow_nan=False)
 
@@ -79,7 +82,9 @@ def test_judges_of_different_runs_are_matched_by_item(judged, rng):
     outcome = agreement(runs=folders).pair("a", "b")
     both = [n for n in range(40) if n != 7]
     assert outcome.overall.n == 39
-    assert outcome.overall.coefficients["kendall"].value == pytest.approx(stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic)  # fmt: skip
+    assert outcome.overall.coefficients["kendall"].value == pytest.approx(
+        stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic
+    )
     complete = agreement(runs=folders)
     assert [dict(rater.missing) for rater in complete.raters] == [{}, {"unparsed": 1}]
     gap = max(abs(a[n] - b[n]) for n in both)
@@ -210,10 +215,12 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
     ]
     outcome = agreement(runs=position, human=write(tmp_path, [*rows, ("q1", "bob", 2)]))
     assert {(p["what"], p["rater"]): p["count"] for p in outcome.problems} == {
-        (ratings.EMPTY, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.TWICE, "ann"): 2, (ratings.UNKNOWN_ID, "ann"): 1,
+        (ratings.EMPTY, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.TWICE, "ann"): 2,
+        (ratings.UNKNOWN_ID, "ann"): 1,
     }  # fmt: skip
     assert {rater.name: dict(rater.missing) for rater in outcome.raters} == {
-        "ann": {}, "bob": {"not rated": 1}, "judge": {"unparsed": 1}, "mean of 2 raters": {}, "majority of 2 raters": {},
+        "ann": {}, "bob": {"not rated": 1}, "judge": {"unparsed": 1}, "mean of 2 raters": {},
+        "majority of 2 raters": {},
     }  # fmt: skip
     complete = outcome.pair("ann", "judge").overall
     assert complete.n == 1 and all(complete.coefficients[name].low is None for name in OF_RATINGS)

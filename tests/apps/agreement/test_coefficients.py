@@ -110,8 +110,10 @@ def test_the_error_of_a_coefficient_is_that_of_leaving_units_out(rng, name, clus
     x = np.clip(np.round(2.5 + speaker + rng.normal(0, 0.8, len(codes))), 0, 5)
     y = np.clip(np.round(2.5 + speaker + rng.normal(0, 0.8, len(codes))), 0, 5)
     scipys = {
-        "spearman": lambda a, b: stats.spearmanr(a, b).statistic, "kendall": lambda a, b: stats.kendalltau(a, b).statistic,
-        "pearson": lambda a, b: stats.pearsonr(a, b).statistic, "kappa_quadratic": lambda a, b: cohen(a, b, WEIGHTS[name])[0],
+        "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
+        "kendall": lambda a, b: stats.kendalltau(a, b).statistic,
+        "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
+        "kappa_quadratic": lambda a, b: cohen(a, b, WEIGHTS[name])[0],
     }  # fmt: skip
     error = excluded(x, y, codes, scipys[name])
     result = both(x, y, codes)[name]
@@ -167,7 +169,9 @@ def test_a_rater_who_gives_every_item_the_same_has_no_correlation():
 
 
 def test_intervals_hold_the_true_value_at_their_level(rng):
-    """250 studies of 60 items, rated from 0 to 5 by two raters who both hear the same item with an error of their own."""
+    """250 studies of 60 items, rated from 0 to 5 by two raters who both hear the same item
+    with an error of their own.
+    """
 
     def study(items):
         true = rng.normal(2.5, 1.3, items)

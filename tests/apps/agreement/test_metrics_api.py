@@ -129,7 +129,8 @@ def test_listeners_are_one_more_column(run, columns, tmp_path):
     rated = pd.read_csv(path)
     rated = rated[(rated.status == "used") & rated.system.isin(SYSTEMS)].groupby(["system", "id"]).score.mean()
     mos = pd.Series(
-        columns["mos"].ravel(), pd.MultiIndex.from_product([SYSTEMS, [f"s{n:03d}" for n in range(SAMPLES)]], names=["system", "id"])
+        columns["mos"].ravel(), pd.MultiIndex.from_product([SYSTEMS, [f"s{n:03d}" for n in range(SAMPLES)]],
+            names=["system", "id"])
     ).replace(np.inf, np.nan)  # fmt: skip
     both = pd.concat([rated, mos], axis=1, join="inner").dropna()
     pair = outcome.pair("mos", "listeners")

@@ -136,7 +136,17 @@ def squares_of(t, y, parameters):
     return float(((y - np.polynomial.polynomial.polyval(t, cubic)) ** 2).sum())
 
 
-@pytest.mark.parametrize("truth", [lambda t: t**2, lambda t: -t, lambda t: t**3 - 0.8 * t, lambda t: np.tanh(5 * t), lambda t: 0 * t, lambda t: -(t**2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "truth",
+    [
+        lambda t: t**2,
+        lambda t: -t,
+        lambda t: t**3 - 0.8 * t,
+        lambda t: np.tanh(5 * t),
+        lambda t: 0 * t,
+        lambda t: -(t**2),
+    ],
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cubic_that_would_fall_is_the_best_that_does_not(truth, seed):
     rng = np.random.default_rng(seed)
@@ -192,7 +202,8 @@ def test_the_tests_find_a_metric_that_errs_more_and_hold_their_size(apart, least
         quality = np.linspace(1.5, 4.5, 40)
         votes = Votes(np.repeat(np.arange(40), 30), (quality[:, None] + rng.normal(0, 0.6, (40, 30))).ravel())
         one, other = (
-            Values(name, quality + rng.normal(0, sd, 40), True, (None, None)) for name, sd in (("one", 0.25), ("other", 0.25 * apart))
+            Values(name, quality + rng.normal(0, sd, 40), True, (None, None))
+            for name, sd in (("one", 0.25), ("other", 0.25 * apart))
         )  # fmt: skip
         names = [str(n) for n in range(40)]
         (row,) = (
@@ -336,7 +347,8 @@ def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(result):
 
 @pytest.mark.parametrize(
     "votes,ends,has_error",
-    [([1, 5], (1, 4.64), True), ([0, 5], (1, 4.64), True), ([0, 9], (1, 4.64), False), ([0, 100], (1, 4.64), False), ([2, 5], (0, 5), False)],
+    [([1, 5], (1, 4.64), True), ([0, 5], (1, 4.64), True), ([0, 9], (1, 4.64), False), ([0, 100], (1, 4.64), False),
+        ([2, 5], (0, 5), False)],
 )  # fmt: skip
 def test_an_error_without_a_mapping_needs_the_scale_of_the_votes(votes, ends, has_error):
     text = np.repeat(np.linspace(*votes, 8), 4)

@@ -33,12 +33,14 @@ def test_ratings_are_read_as_they_stand(read):
 
 def test_everything_that_is_wrong_is_counted_with_its_line(read):
     result = read(
-        "id,rater,score\nq1,ann,4\nq1,ann,5\nq2,ann,3\nq2,ann,3.0\nq3,ann,9\nq4,ann,good\nq5,ann,\nq6,,3\nq7,ann,1,2\nq8,Ann,2\nq9\n",
+        "id,rater,score\nq1,ann,4\nq1,ann,5\nq2,ann,3\nq2,ann,3.0\nq3,ann,9\nq4,ann,good\nq5,ann,\nq6,,3\nq7,ann,1,2\n"
+        "q8,Ann,2\nq9\n",
         scale=(0, 5),
     )
     assert [(r.id, r.rater, r.value) for r in result.rows] == [("q2", "ann", 3.0), ("q8", "ann", 2.0)]
     assert problems(result) == {
-        (ratings.TWICE, "ann"): 2, (ratings.ALIKE, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.NO_NUMBER, "ann"): 1,
+        (ratings.TWICE, "ann"): 2, (ratings.ALIKE, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1,
+        (ratings.NO_NUMBER, "ann"): 1,
         (ratings.EMPTY, "ann"): 1, (ratings.EMPTY, ""): 2, (ratings.WIDTH, ""): 1,
     }  # fmt: skip
     assert sum(problems(result).values()) + len(result.rows) == 11, "every line is one or the other"
@@ -77,7 +79,8 @@ def test_options_are_texts(read):
 
 def test_the_table_of_listen_import_is_read(read):
     result = read(
-        "id,rater,system,score,kind,trial,stimulus,other,choice,given,status\nq1,ann,opus,0.5,preference,t1,,dac,tie,tie,used\n"
+        "id,rater,system,score,kind,trial,stimulus,other,choice,given,status\n"
+        "q1,ann,opus,0.5,preference,t1,,dac,tie,tie,used\n"
         "q2,ann,opus,,preference,t2,,dac,,,missing\nq3,ann,opus,,preference,t3,,dac,opus,s1,screened\n"
     )
     assert result.kind == "preference" and [row.value for row in result.rows] == [0.0]

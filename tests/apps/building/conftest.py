@@ -44,7 +44,8 @@ def mixing(sounds):
 
     def write(**changed):
         recipe = {
-            "version": 1, "kind": "mixture", "title": "Mixtures", "summary": "Two sounds.", "language": "en", "count": 12,
+            "version": 1, "kind": "mixture", "title": "Mixtures", "summary": "Two sounds.", "language": "en",
+            "count": 12,
             "first": {"data": "speech", "is_what": "the speech", "licences": "CC BY 4.0"},
             "second": {"data": "music", "is_what": "the music", "licences": {"music_*": "MIT"}},
             "excerpt": {"least_s": 0.8, "most_s": 1.4}, "gap_db": {"uniform": [-12, 12]}, "pause_s": 0.1,
@@ -99,7 +100,8 @@ def speaking(tmp_path, monkeypatch):
             "texts": {"data": "rows.jsonl", "group": "subject", "licence": "MIT"},
             "template": "{{ question }} {% for choice in choices %}{{ 'AB'[loop.index0] }}: {{ choice }}. {% endfor %}",
             "synthesiser": {"model": f"{HERE / 'scripted.py'}:Speaker", "options": log},
-            "voices": [{"name": "plain", "options": {"voice": "plain"}}, {"name": "other", "options": {"voice": "other"}}],
+            "voices": [{"name": "plain", "options": {"voice": "plain"}},
+                {"name": "other", "options": {"voice": "other"}}],
             "checks": {"recognisers": [{"model": f"{HERE / 'scripted.py'}:Listener", "options": log}]},
         }  # fmt: skip
         (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({**recipe, **changed}))

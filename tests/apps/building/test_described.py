@@ -166,7 +166,8 @@ def test_what_was_measured_is_checked_by_rule(asking, tmp_path):
     known = [
         {"text": text, "louder": louder, "gap_db": gap}
         for text, louder, gap in (
-            ("louder speech", "the speech", 9.0), ("louder mistaken", "the speech", 9.0), ("louder slightly", "the speech", -1.0),
+            ("louder speech", "the speech", 9.0), ("louder mistaken", "the speech", 9.0),
+            ("louder slightly", "the speech", -1.0),
             ("louder music", "the music", -9.0), ("bells", "the music", -9.0),
         )
     ]  # fmt: skip

@@ -48,7 +48,8 @@ def exam(tmp_path, monkeypatch):
                 soundfile.write(tmp_path / "stems" / f"{number}.flac", noise(1.0, 100 + number), RATE_HZ)
         recipe = {
             "version": 1, "kind": "joined", "title": "Exam", "summary": "Heard questions.", "language": "en",
-            "texts": {"data": "exam.csv", "question": None, "choices": ["A", "B", "C", "D"], "group": "level", "licence": "MIT"},
+            "texts": {"data": "exam.csv", "question": None, "choices": ["A", "B", "C", "D"], "group": "level",
+                "licence": "MIT"},
             "stems": {"folder": "stems", "licence": "CC0"}, "line": "{{ letter }}: {{ choice }}.",
             "recorded": {"folder": "options", "readers": ["Ann", "Bob"], "licence": "CC BY 4.0"}, "pause_s": 0.5,
             "checks": {"recognisers": [], "least_s": 0.4, "most_s": 5, "least_rate_hz": 16000},
@@ -144,14 +145,16 @@ def flawed(path, kind):
         soundfile.write(path.with_suffix(".flac"), samples, RATE_HZ)
     else:
         changed = {
-            "silent": np.zeros_like(samples), "shouted": np.sign(samples), "short": samples[:3_000], "long": noise(6.0, 0),
+            "silent": np.zeros_like(samples), "shouted": np.sign(samples), "short": samples[:3_000],
+            "long": noise(6.0, 0),
             "paused": np.concatenate([samples, np.zeros(40_000), samples]), "coarse": samples[:4_800],
         }  # fmt: skip
         soundfile.write(path, changed[kind], 8_000 if kind == "coarse" else RATE_HZ)
 
 
 FLAWS = {
-    "missing": "recording_missing", "empty": "sound_unreadable", "no sound file": "sound_unreadable", "twice": "recording_twice",
+    "missing": "recording_missing", "empty": "sound_unreadable", "no sound file": "sound_unreadable",
+    "twice": "recording_twice",
     "silent": "sound_silent", "shouted": "sound_clipped", "short": "sound_too_short", "long": "sound_too_long",
     "paused": "sound_long_pause", "coarse": "sound_low_rate",
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Building mixtures: what stands in the data set, the reasons of what does not, equal bytes, and a build that goes on."""
+"""Building mixtures: what stands in the data set, the reasons of what does not, equal bytes,
+and a build that goes on.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +122,11 @@ def test_a_damaged_record_is_reported_in_one_sentence(mixing, sounds):
 @pytest.mark.parametrize(
     ("changed", "step", "code"),
     [
-        ({"gap_db": 0.5, "overlap": ["full"], "questions": {"louder": {"wordings": ["?"], "least": 1}}}, "question", "differences_too_small"),
-        ({"second": {"data": "speech", "is_what": "it", "ids": ["speech_0"], "licences": "MIT"}, "first": {"data": "speech", "is_what": "that", "ids": ["speech_0"], "licences": "MIT"}}, "pair", "mixed_with_itself"),
+        ({"gap_db": 0.5, "overlap": ["full"], "questions": {"louder": {"wordings": ["?"], "least": 1}}}, "question",
+            "differences_too_small"),
+        ({"second": {"data": "speech", "is_what": "it", "ids": ["speech_0"], "licences": "MIT"},
+            "first": {"data": "speech", "is_what": "that", "ids": ["speech_0"], "licences": "MIT"}}, "pair",
+            "mixed_with_itself"),
     ],
     ids=["nothing to ask", "with itself"],
 )  # fmt: skip

@@ -67,7 +67,8 @@ def test_a_private_data_set_is_private(hub, mixing, sounds):
         ("set", {"licence": "MIT"}, "'set' is no name of a repository"),
         ("me/set", {}, "does not name the licence under which"),
         ("me/set", {"licence": "unknown"}, "does not name the licence under which"),
-        ("me/set", {"licence": "MIT", "second": {"data": "music", "is_what": "it", "licences": "not known"}}, r"the licence of 3 records of 'music' is not named"),
+        ("me/set", {"licence": "MIT", "second": {"data": "music", "is_what": "it", "licences": "not known"}},
+            r"the licence of 3 records of 'music' is not named"),
     ],
     ids=["no owner", "no licence", "licence not known", "source"],
 )  # fmt: skip

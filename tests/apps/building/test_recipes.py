@@ -22,7 +22,8 @@ from .conftest import HERE, RATE_HZ, noise, rows_of, same_bytes
 from .scripted import key_of
 
 DREAM = [
-    {"id": 1, "dialogue_id": "4-199", "dialogue": ["W: It begins at 7:30 p.m.", "M: We must hurry."], "question": "When does it begin?",
+    {"id": 1, "dialogue_id": "4-199", "dialogue": ["W: It begins at 7:30 p.m.", "M: We must hurry."],
+        "question": "When does it begin?",
      "choice": ["At seven.", "At half past seven.", "At eight."], "answer": "At half past seven."},
     {"id": 2, "dialogue_id": "1-5", "dialogue": ["Paul: Oh. [thunder]", "Sara: Yes."], "question": "What is heard?",
      "choice": ["Rain.", "Thunder.", "Wind."], "answer": "Thunder."},

@@ -41,7 +41,15 @@ def save(folder, path, rater, text, edited=False):
                 **({"texts": words} if words else {}),
             }
         )
-    held = {"format": FORMAT, "sheet": key.sheet, "kind": "review", "rater": rater, "saved": "2026-01-01T00:00:00Z", "complete": True, "answers": answers}  # fmt: skip
+    held = {
+        "format": FORMAT,
+        "sheet": key.sheet,
+        "kind": "review",
+        "rater": rater,
+        "saved": "2026-01-01T00:00:00Z",
+        "complete": True,
+        "answers": answers,
+    }
     path.write_text(json.dumps({**held, "crc32": checksum(held) if not edited else "00000000"}))
     return path
 
@@ -61,7 +69,8 @@ def test_decisions_are_applied_counted_and_stored(sheets, sounds):
     options = "\n".join(f"{text}, I think" for text in before[c]["choices"])
     files = [
         save(sounds / "out", sounds / "anna.json", "Anna", {
-            a: ("accept", {}), b: ("edit", {"Question": "Which one is\nlouder?"}), c: ("edit", {"Options": options}), d: ("accept", {}),
+            a: ("accept", {}), b: ("edit", {"Question": "Which one is\nlouder?"}), c: ("edit", {"Options": options}),
+            d: ("accept", {}),
         }),
         save(sounds / "out", sounds / "bert.json", "Bert", {
             b: ("edit", {"Question": "Another wording?"}), d: ("drop", {"Why it is dropped": "Both are alike."}),

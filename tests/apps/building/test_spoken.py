@@ -54,10 +54,13 @@ def test_every_drop_has_its_reason(speaking, tmp_path):
     row = {"question": "Which?", "choices": ["red", "blue"], "answer": "A", "subject": "colours"}
     bad = {
         "": "nothing_to_say", "What is x^2?": "sign_unreadable", "Is it a broken line?": "synthesis_error",
-        "Is it a broken number?": "synthesis_error", "Is it hurried?": "sound_too_short", "Is it silent?": "sound_silent",
+        "Is it a broken number?": "synthesis_error", "Is it hurried?": "sound_too_short",
+        "Is it silent?": "sound_silent",
         "Is it paused?": "sound_long_pause", "Is it shouted?": "sound_clipped", "Is it skipped?": "read_back_differs",
-        "Is it repeated?": "read_back_differs", "Is it fading?": "read_back_differs", "Is it unheard?": "recogniser_error",
-        "Is it \U0001f600?": "sign_unreadable", "Is 水 it?": "letter_of_other_script", "Is f(x) it?": "formula_unreadable",
+        "Is it repeated?": "read_back_differs", "Is it fading?": "read_back_differs",
+        "Is it unheard?": "recogniser_error",
+        "Is it \U0001f600?": "sign_unreadable", "Is 水 it?": "letter_of_other_script",
+        "Is f(x) it?": "formula_unreadable",
     }  # fmt: skip
     more = {
         "answer_names_no_option": {"answer": "C"}, "answer_names_no_option ": {"answer": ""},
@@ -102,7 +105,8 @@ def test_a_threshold_by_name_keeps_what_is_read_back_nearly(speaking, tmp_path):
 
 
 def test_instructions_without_options_are_spoken_and_rated(speaking, tmp_path):
-    rows = [{"do": "Name a color.", "about": "It is warm.", "out": "Red."}, {"do": "Say hello.", "about": "", "out": "Hello."},
+    rows = [{"do": "Name a color.", "about": "It is warm.", "out": "Red."},
+        {"do": "Say hello.", "about": "", "out": "Hello."},
             {"do": "Say nothing.", "about": "", "out": ""}]  # fmt: skip
     texts = {
         "data": "rows.jsonl",

@@ -1,4 +1,6 @@
-"""Rows of a text data set: dialogues as they are written, answers by letter and by text, and rows that cannot be used."""
+"""Rows of a text data set: dialogues as they are written, answers by letter and by text, and
+rows that cannot be used.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def test_dialogues_that_cannot_be_built_state_why(dialogues, tmp_path):
     bad = {
         "too_few_voices": row(*TURNS), "row_unusable": row("Hello."), "sign_unreadable": row("W: [thunder] Oh."),
         "nothing_to_say": row("M: ..."), "sound_silent": row("M: Hello.", "M: Very silent."),
-        "read_back_differs": row("M: Hello.", "M: One skipped word."), "row_unusable ": {**row("M: Hello."), "answer": "A fish."},
+        "read_back_differs": row("M: Hello.", "M: One skipped word."),
+        "row_unusable ": {**row("M: Hello."), "answer": "A fish."},
     }  # fmt: skip
     built, rows = dialogues(*bad.values(), row("M: Hello.", "Paul: Hello."), voices=VOICES[4:])
     assert len(rows) == 1

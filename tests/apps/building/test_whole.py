@@ -35,7 +35,10 @@ WORDS = {
     "a part of the body": "finger shoulder stomach elbow tongue".split(),
     "a kind of weather": "thunder sunshine rain snow lightning".split(),
 }
-TEMPLATE = "{{ question }} {% for choice in choices %}The {{ ['first', 'second', 'third'][loop.index0] }} one is {{ choice }}. {% endfor %}"
+TEMPLATE = (
+    "{{ question }} {% for choice in choices %}The {{ ['first', 'second', 'third'][loop.index0] }} one is {{ choice "
+    "}}. {% endfor %}"
+)
 ANSWERS = '''
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Response
@@ -77,7 +80,8 @@ def test_flite_speaks_200_questions_and_a_cascade_answers_them(tmp_path, monkeyp
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions(200)))
     recipe = {
-        "version": 1, "kind": "spoken", "title": "Spoken words", "summary": "Which word belongs to a class.", "language": "en",
+        "version": 1, "kind": "spoken", "title": "Spoken words", "summary": "Which word belongs to a class.",
+        "language": "en",
         "texts": {"data": "rows.jsonl", "group": "subject", "licence": "MIT"}, "template": TEMPLATE, "retries": 1,
         "synthesiser": {"model": f"{HERE / 'flite.py'}:Flite"},
         "voices": [{"name": voice, "options": {"voice": voice}} for voice in ("slt", "rms")],
@@ -92,7 +96,8 @@ def test_flite_speaks_200_questions_and_a_cascade_answers_them(tmp_path, monkeyp
     same_bytes(built.folder, build(tmp_path / "recipe.yaml", out=tmp_path / "again").folder)
     (tmp_path / "always.py").write_text(ANSWERS)
     cascade = {
-        "version": 1, "summary": "What is heard, and always A.", "kind": "cascade", "inputs": ["text", "audio"], "outputs": ["text"],
+        "version": 1, "summary": "What is heard, and always A.", "kind": "cascade", "inputs": ["text", "audio"],
+        "outputs": ["text"],
         "options": {"recogniser": "pocketsphinx", "llm": f"{tmp_path / 'always.py'}:Always"},
     }  # fmt: skip
     (tmp_path / "cascade.yaml").write_text(yaml.safe_dump(cascade))
@@ -107,7 +112,8 @@ def test_flite_speaks_dialogues_with_a_voice_for_each_speaker(tmp_path, monkeypa
         pytest.skip("flite is not installed")
     pytest.importorskip("pocketsphinx")
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    turns = ["W: Where did you go on Saturday afternoon?", "M: I went to the market with my brother.", "W: What did you buy there?",
+    turns = ["W: Where did you go on Saturday afternoon?", "M: I went to the market with my brother.",
+        "W: What did you buy there?",
              "M: We bought some bread and a yellow bicycle."]  # fmt: skip
     options = ["A bicycle.", "A yellow hat.", "A horse."]
     requests = ("What did the man buy?", "What did the brothers buy?")
@@ -116,7 +122,8 @@ def test_flite_speaks_dialogues_with_a_voice_for_each_speaker(tmp_path, monkeypa
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = {
-        "version": 1, "kind": "spoken", "title": "Spoken dialogues", "summary": "What was said.", "language": "en", "retries": 0,
+        "version": 1, "kind": "spoken", "title": "Spoken dialogues", "summary": "What was said.", "language": "en",
+        "retries": 0,
         "texts": {
             "data": "rows.jsonl", "answer_is": "text", "licence": "MIT",
             "dialogue": {"column": "dialogue", "genders": {"W": "female", "M": "male"}, "pause_s": 0.4},
@@ -150,13 +157,15 @@ def test_ffmpeg_measures_the_gaps_of_200_mixtures(tmp_path):
     if RECORDINGS is None or shutil.which("ffmpeg") is None:
         pytest.skip("needs the recordings and ffmpeg")
     recipe = {
-        "version": 1, "kind": "mixture", "title": "Mixtures", "summary": "Speech and music.", "language": "en", "count": 200,
+        "version": 1, "kind": "mixture", "title": "Mixtures", "summary": "Speech and music.", "language": "en",
+        "count": 200,
         "retries": 100, "rate_hz": 16_000,
         "first": {"data": RECORDINGS, "is_what": "the speech", "without": ["encodec_*"], "licences": LICENCES},
         "second": {"data": RECORDINGS, "is_what": "the music", "ids": ["encodec_*"], "licences": LICENCES},
         "excerpt": {"least_s": 1.0, "most_s": 5.0, "fade_s": 0.01}, "gap_db": {"uniform": [-15, 15]},
         "pause_s": {"uniform": [0, 1]},
-        "questions": {"louder": {"wordings": ["Which is louder?"], "least": 3.0}, "ahead": {"wordings": ["Which is first?"], "least": 0.5}},
+        "questions": {"louder": {"wordings": ["Which is louder?"], "least": 3.0},
+            "ahead": {"wordings": ["Which is first?"], "least": 0.5}},
     }  # fmt: skip
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     built = build(tmp_path / "recipe.yaml", out=tmp_path / "set")

@@ -50,7 +50,8 @@ def clips():
 
 def item(folder, k, *, codec="g711-ulaw", data="embedded", limit=8, **more):
     return evaluate(
-        codec=codec, data=data, limit=limit, metrics="si_sdr", shard=(k, SHARDS), out=folder / f"part{k}", progress=False,
+        codec=codec, data=data, limit=limit, metrics="si_sdr", shard=(k, SHARDS), out=folder / f"part{k}",
+        progress=False,
         running=Running(workers=1, check=False, page=False), **more,
     )  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""Runs on a real Ray cluster of several raylets on this machine, whose actors, raylets and driver are killed at random."""
+"""Runs on a real Ray cluster of several raylets on this machine, whose actors, raylets and
+driver are killed at random.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ def begin(raylets, data, out, *more, program=COMMAND[-1]):
     options = ["--executor=ray", f"--ray-address={raylets.address}", "--cpus-per-actor=1", "--no-cache", *more]
     with open(out.parent / "said.txt", "ab") as text:
         return subprocess.Popen(
-            [*COMMAND[:-1], program, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=text, stderr=text, cwd=out.parent
+            [*COMMAND[:-1], program, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=text,
+            stderr=text, cwd=out.parent
         )  # fmt: skip
 
 

@@ -51,7 +51,8 @@ def test_what_the_jobs_run(tmp_path, slurm):
     out = tmp_path / "my run"
     submit(COMMAND, PRINTS, out, 8, Resources())
     ran = subprocess.run(
-        ["bash", str(out / "slurm" / "part.sh")], env={**os.environ, "SLURM_ARRAY_TASK_ID": "3"}, capture_output=True, text=True, check=True
+        ["bash", str(out / "slurm" / "part.sh")], env={**os.environ, "SLURM_ARRAY_TASK_ID": "3"}, capture_output=True,
+        text=True, check=True
     )  # fmt: skip
     assert ran.stdout.splitlines() == [*COMMAND, "--shard", "3/8", "--out", f"{out}/parts/3"]
     for code in (0, 3, 2, 137):

@@ -83,7 +83,8 @@ def interrupted(draw, name):
     latency_s = [after_s, after_s]
     cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": moment_s}
     return {"turns": [turn("short"), cut]}, plan, {
-        "turn_taken": [1, 1], "too_early": [0, 0], "response_latency_s": latency_s, "yielded": [1], "yield_latency_s": [stops_s + FRAME_S],
+        "turn_taken": [1, 1], "too_early": [0, 0], "response_latency_s": latency_s, "yielded": [1],
+        "yield_latency_s": [stops_s + FRAME_S],
         "overlap": [(stops_s + FRAME_S / 2) / (0.8 + 0.8 + moment_s + 4.0)],
     }  # fmt: skip
 
@@ -131,7 +132,8 @@ def stalling(draw, name):
     lead_s = number * PACKET_S * (1 - 1 / speed)
     took_s = (2.0 - PACKET_S) / speed + stall_s
     return {"turns": [turn("short")]}, plan, {
-        "stalls": [1], "stall_s": [stall_s - lead_s], "real_time_factor": [took_s / (2.0 - PACKET_S)], "turn_taken": [1],
+        "stalls": [1], "stall_s": [stall_s - lead_s], "real_time_factor": [took_s / (2.0 - PACKET_S)],
+        "turn_taken": [1],
     }  # fmt: skip
 
 

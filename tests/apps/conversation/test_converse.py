@@ -111,7 +111,9 @@ def test_sessions_with_another_sound_of_the_user_are_held_again(script, service,
 
 
 def test_the_user_is_repeated_sample_by_sample(script, service, tmp_path):
-    """The other model answers late and never stops; the user of the replay interrupts at the same samples all the same."""
+    """The other model answers late and never stops; the user of the replay interrupts at the
+    same samples all the same.
+    """
     options, _ = service({"": Plan()})
     run = converse(model=MODEL, scripts=script(), out=tmp_path / "a", options={MODEL: options}, page=False)
     options, _ = service({"": Plan(answer_after_s=1.5, yields_after_s=None)})
@@ -175,8 +177,10 @@ def test_the_embedded_scripts(service, tmp_path, command):
 
 def test_a_wrong_script_is_reported_with_its_field(script, tmp_path):
     for changed, text in (
-        ({"conversations": [{"id": "a", "turns": [{"say": "none.wav", "at_s": 0}]}]}, "neither an id of its data nor a file"),
-        ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav", "after_answer_s": 0}]}]}, "has no answer before it"),
+        ({"conversations": [{"id": "a", "turns": [{"say": "none.wav", "at_s": 0}]}]},
+            "neither an id of its data nor a file"),
+        ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav", "after_answer_s": 0}]}]},
+            "has no answer before it"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav"}]}]}, "expected one of 'at_s'"),
         ({"conversations": [{"id": "a"}]}, "expected one of 'turns', 'silence_s' and 'recording'"),
         ({"conversations": []}, "expected 'conversations' or 'draw'"),

@@ -59,7 +59,8 @@ def layout(tmp_path):
     marks = {
         "v1_0/candor_turn_taking/1/turn_taking.json": [{"text": "[TURN-TAKING]", "timestamp": [2.0, 2.4]}],
         "v1_0/candor_pause_handling/1/pause.json": [{"text": "[PAUSE]", "timestamp": [0.9, 1.3]}],
-        "v1_0/synthetic_user_interruption/1/interrupt.json": [{"context": "a", "interrupt": "b", "timestamp": [2.9, 4.1]}],
+        "v1_0/synthetic_user_interruption/1/interrupt.json": [{"context": "a", "interrupt": "b",
+            "timestamp": [2.9, 4.1]}],
         "v1_0/icc_backchannel/1/transcription.json": [],
         **{
             f"v1_5/{kind}/1/metadata.json": {"context_text": "a", "current_turn_text": "b", "timestamps": [2.9, 4.1]}

@@ -75,7 +75,8 @@ def test_the_page_shows_and_plays(page, browser):
     assert labels == ["600 ms", "300 ms", "700 ms"]
     assert texts(browser, ".talk text.word") == ["<b>", "there", "again"]
     places = browser.execute_script(
-        "return [...document.querySelectorAll('.talk text.word')].map((t) => [t.x.baseVal[0].value, t.y.baseVal[0].value])"
+        "return [...document.querySelectorAll('.talk text.word')].map((t) => [t.x.baseVal[0].value, "
+        "t.y.baseVal[0].value])"
     )
     assert [x for x, _ in places] == pytest.approx([320, 330, 740], abs=0.1) and places[0][1] != places[1][1]
     browser.execute_script(LISTENS)
@@ -101,7 +102,10 @@ def test_no_table_scrolls_on_a_telephone(page, browser):
     resize(browser, 390)
     for details in browser.find_elements("css selector", "details"):
         browser.execute_script("arguments[0].open = true", details)
-    wide = "return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > t.parentElement.clientWidth + 1).length"
+    wide = (
+        "return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > t.parentElement.clientWidth + "
+        "1).length"
+    )
     assert any("official/full-duplex-bench-v1.5/" in text for text in texts(browser, "#numbers th"))
     assert browser.execute_script(wide) == 0
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390

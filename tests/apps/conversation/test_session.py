@@ -14,7 +14,9 @@ SHORT = {"id": "a", "turns": [TURN]}
 
 
 def test_both_tracks_on_one_clock(talk):
-    """The user's tone begins at 0.5 s and lasts 0.8 s; the answer begins 0.6 s after the last frame with speech came."""
+    """The user's tone begins at 0.5 s and lasts 0.8 s; the answer begins 0.6 s after the last
+    frame with speech came.
+    """
     held, logs = talk.hold([SHORT], {"": Plan()})
     session = held["a"]
     assert (session.status, session.reason, session.model) == ("ok", "", "scripted-1")
@@ -31,7 +33,9 @@ def test_both_tracks_on_one_clock(talk):
 
 
 def test_an_interruption_counts_up_to_where_it_was_played(talk):
-    """2 s of answer come in 0.4 s; what was not played when the service stops is never heard, and the service is told."""
+    """2 s of answer come in 0.4 s; what was not played when the service stops is never heard,
+    and the service is told.
+    """
     cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": 0.6}
     held, logs = talk.hold([{"id": "a", "turns": [TURN, cut]}], {"": Plan(yields_after_s=0.3)})
     session, log = held["a"], logs["a"]

@@ -47,9 +47,12 @@ def benchmark(tmp_path):
         rows.append({"id": str(number), "audio": f"{number}.wav", "official_answer": answer, "category": "c"})
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     document = {
-        "version": 1, "name": "bench", "title": "t", "summary": "s", "category": "Speech QA", "kind": "qa", "language": "en", "licence": "MIT",
-        "wants": "text", "data": {"path": "rows.jsonl", "columns": {"audio": "audio", "reference": "official_answer", "id": "id"}},
-        "prompt": "spoken-question", "primary": "rating[big-bench-audio]", "metrics": list(load_benchmark("big-bench-audio").metrics),
+        "version": 1, "name": "bench", "title": "t", "summary": "s", "category": "Speech QA", "kind": "qa",
+        "language": "en", "licence": "MIT",
+        "wants": "text", "data": {"path": "rows.jsonl",
+            "columns": {"audio": "audio", "reference": "official_answer", "id": "id"}},
+        "prompt": "spoken-question", "primary": "rating[big-bench-audio]",
+        "metrics": list(load_benchmark("big-bench-audio").metrics),
     }  # fmt: skip
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(document))
     (folder / "README.md").write_text("# bench\n")

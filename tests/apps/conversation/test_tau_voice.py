@@ -40,7 +40,11 @@ def panel(several):
     held = summarise([], values)["measures"]
     options = [held[f"{OFFICIAL_TAU}/{name}"] for name in PANEL]
     turns = held[f"{OFFICIAL_TAU}/response_rate"]["n"]
-    counts = [turns, *(one["n"] for one in (options[3], *options[5:])), sum(v.value or 0 for v in values if v.measure.endswith("/agent_interruptions"))]  # fmt: skip
+    counts = [
+        turns,
+        *(one["n"] for one in (options[3], *options[5:])),
+        sum(v.value or 0 for v in values if v.measure.endswith("/agent_interruptions")),
+    ]
     return [one.get("mean", one.get("value")) for one in options], counts
 
 
@@ -67,7 +71,9 @@ def test_their_script_gives_the_same_for_conversations(which):
 
 
 def test_planted_latencies_are_measured_within_two_ticks(talk):
-    """A tick in which a side speaks at all is its own: a gap is shorter by up to two ticks, and what is said is longer."""
+    """A tick in which a side speaks at all is its own: a gap is shorter by up to two ticks,
+    and what is said is longer.
+    """
     built = [session(number) for number in range(44)]
     held, _ = talk.hold([one for one, _, _ in built], {one["id"]: plan for one, plan, _ in built})
     seen = 0
@@ -80,7 +86,12 @@ def test_planted_latencies_are_measured_within_two_ticks(talk):
             got = [v.value for v in result if v.measure == f"{OFFICIAL_TAU}/{name}" and v.value is not None]
             if planted and one["id"].partition("-")[0] in ("plain", "interrupted", "nodding"):
                 assert len(got) == len(planted)
-                assert all(-FRAME_S <= sign * (a - b) <= 2 * TICK_S + FRAME_S for a, b in zip(got, planted)), (one["id"], name, got, planted)  # fmt: skip
+                assert all(-FRAME_S <= sign * (a - b) <= 2 * TICK_S + FRAME_S for a, b in zip(got, planted)), (
+                    one["id"],
+                    name,
+                    got,
+                    planted,
+                )
                 seen += len(planted)
     assert seen >= 16
 
@@ -90,10 +101,16 @@ def test_planted_latencies_are_measured_within_two_ticks(talk):
 def test_what_is_not_for_the_model(talk, kind, ignored):
     """Into an answer, where theirs counts only that the model stops, and into the silence after it."""
     # A server that ignores what comes later answers once, 0.5 s after the user's first speech of 0.8 s.
-    plan = Plan(answer_after_s=None, barges_at_s=1.3, answer_s=3.0, deaf_s=0.5) if ignored else Plan(answer_s=3.0, yields_after_s=0.1)  # fmt: skip
+    plan = (
+        Plan(answer_after_s=None, barges_at_s=1.3, answer_s=3.0, deaf_s=0.5)
+        if ignored
+        else Plan(answer_s=3.0, yields_after_s=0.1)
+    )
     first, aside = {"say": "short.wav", "at_s": 0.5}, {"kind": kind, "say": "hm.wav"}
     places = {"over": {"into_answer_s": 1.0}, "silent": {"after_answer_s": 0.2}}
-    held, _ = talk.hold([{"id": name, "turns": [first, {**aside, **at}]} for name, at in places.items()], dict.fromkeys(places, plan))  # fmt: skip
+    held, _ = talk.hold(
+        [{"id": name, "turns": [first, {**aside, **at}]} for name, at in places.items()], dict.fromkeys(places, plan)
+    )
     by_name = {
         name: [v.value for v in tau_voice(one) if v.measure == f"{OFFICIAL_TAU}/selectivity_{kind}"]
         for name, one in held.items()
@@ -107,7 +124,13 @@ def test_what_was_thrown_away_and_long_silence_are_no_speech():
     rate = RATE_HZ
     sound = [(1.0, 2.0), (6.0, 7.0), (7.6, 8.0), (9.4, 10.0)]
     packets = [Packet(1.0, rate, 4 * rate, "a"), Packet(6.0, 6 * rate, 4 * rate, "b")]
-    held = written(sound, [event("turn", (0.0, 0.4)), event("backchannel", (3.1, 3.3))], duration_s=11.0, packets=packets, stops=[(2.0, 5.0)])  # fmt: skip
+    held = written(
+        sound,
+        [event("turn", (0.0, 0.4)), event("backchannel", (3.1, 3.3))],
+        duration_s=11.0,
+        packets=packets,
+        stops=[(2.0, 5.0)],
+    )
     ticks = ticks_of(held)
     spoken = np.flatnonzero([tick.model for tick in ticks])
     assert len(ticks) == 55 and spoken.tolist() == [*range(5, 10), *range(30, 40), *range(47, 50)]

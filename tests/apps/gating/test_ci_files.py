@@ -77,7 +77,10 @@ def test_the_commands_run_and_find_a_regression(name, environment, tmp_path):
     install, evaluate, check = commands
     assert (done := run(install)).returncode == 0, done.stderr
     base = evaluate.replace("runs/pr", "runs/base").replace("runs/build", "runs/base")
-    freeze = "codec-bench gate freeze runs/base --out baseline.parquet && codec-bench gate calibrate baseline.parquet --out gate.yaml"
+    freeze = (
+        "codec-bench gate freeze runs/base --out baseline.parquet && codec-bench gate calibrate baseline.parquet --out "
+        "gate.yaml"
+    )
     for command in (base, freeze, evaluate, check):
         assert (done := run(command)).returncode == 0, (command, done.stdout, done.stderr)
     assert "passed" in summary.read_text("utf-8")

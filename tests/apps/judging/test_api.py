@@ -122,7 +122,8 @@ def test_a_judge_without_audio_is_not_tested_on_sounds(two, check, judge):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "asked 0 times"), ({"parts": "ears"}, "ears"),
+        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "asked 0 times"),
+        ({"parts": "ears"}, "ears"),
         ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
     ],
 )  # fmt: skip

@@ -71,8 +71,10 @@ def build(tmp_path_factory, service):
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "benchmark.yaml").write_text(yaml.safe_dump({
         "version": 1, "title": "Mine", "summary": "Questions.", "category": "QA", "kind": "qa", "language": "en",
-        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "level": "level"}}, "subsets": {"level": "level"},
-        "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"], "primary": "rating[alpaca-1-10]",
+        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "level": "level"}},
+        "subsets": {"level": "level"},
+        "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"],
+        "primary": "rating[alpaca-1-10]",
     }))  # fmt: skip
     (tmp_path / "models.py").write_text(
         "from codec_bench.models.base import Model, ModelInfo\nfrom codec_bench.types import Response\n"
@@ -198,7 +200,10 @@ def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_on
     ]
     assert all(not row.complete and row.average is None for row in both.rows), "nothing is ranked"
     half = 10 * (outcome.offset.high - outcome.offset.low) / 2
-    options = f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} relative to {outcome.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
+    options = (
+        f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} relative to {outcome.old}, measured over 48 answers with "
+        f"alpaca-1-10-b2d44e9c; the two are not ranked against each other"
+    )
     assert both.judges == [options] and saved_successions() == [outcome]
     path = marked["runs"].parent / "board.yaml"
     code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")
@@ -233,7 +238,8 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
         "poor",
     ]
     assert split.judges == [
-        f"Mine: values by {label} as old-1 and by {label} as old-2 are not ranked against each other, and no bridge between them was "
+        f"Mine: values by {label} as old-1 and by {label} as old-2 are not ranked against each other, and no bridge "
+        f"between them was "
         "measured (codec-bench judge compare)"
     ]
     with ExitStack() as opened:

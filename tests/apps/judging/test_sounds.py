@@ -124,7 +124,8 @@ def is_fast(sound):
 
 EARS = {
     "silence": is_silent, "noise": is_noisy, "tone that stops": stops, "tempo": second_is_faster, "pitch": rises,
-    "loudness": second_is_louder, "side": is_left, "voice": is_a_woman, "reversed speech": is_backwards, "order": tone_is_first,
+    "loudness": second_is_louder, "side": is_left, "voice": is_a_woman, "reversed speech": is_backwards,
+    "order": tone_is_first,
     "cut speech": breaks_off, "delivery": is_fast,
 }  # fmt: skip
 """By kind, whether a sound holds what even numbers of the kind say."""

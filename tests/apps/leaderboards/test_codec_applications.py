@@ -122,7 +122,8 @@ def test_a_codec_that_keeps_what_is_recognised_is_first_and_noise_is_last(taught
         "codec-voxceleb1-o": {"metrics": "bitrate,asv_eer_listed", "data.trials": str(trials)},
     }
     run_codecs(
-        benchmark=suite("codec-applications"), codec=f"unprocessed,opus-24k,{HISS}", data=mirror, out=tmp_path / "run", page=False, cache=False,
+        benchmark=suite("codec-applications"), codec=f"unprocessed,opus-24k,{HISS}", data=mirror, out=tmp_path / "run",
+        page=False, cache=False,
         workers=1, options=chosen,
     )  # fmt: skip
     board = leaderboard("codec-applications", [tmp_path / "run"])

@@ -45,7 +45,8 @@ class Echo(Model):
 """
 RIGHT = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n)} for n in range(8)]
 DEFINITION = {
-    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa",
+    "language": "en",
     "name": "mine", "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "postprocess": [],
     "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
 }  # fmt: skip
@@ -98,7 +99,9 @@ def board(tmp_path):
 
 @pytest.fixture(scope="module")
 def tricks(tmp_path_factory):
-    """The runs of a benchmark of one's own, and of what has its name and is another; by folder. No test writes to them."""
+    """The runs of a benchmark of one's own, and of what has its name and is another; by
+    folder. No test writes to them.
+    """
     tmp_path = tmp_path_factory.mktemp("tricks")
     define = partial(write_definition, tmp_path)
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -116,7 +119,8 @@ def tricks(tmp_path_factory):
 
 
 TRICKS = {
-    "swapped": "other data", "prompt": "other prompt", "reading": "other data, other reading", "part": "3 of 8 questions", "half": "half precision",
+    "swapped": "other data", "prompt": "other prompt", "reading": "other data, other reading",
+    "part": "3 of 8 questions", "half": "half precision",
 }  # fmt: skip
 
 
@@ -189,7 +193,13 @@ def test_runs_of_one_benchmark_in_two_folders_share_a_column_on_a_page(tmp_path,
 
 def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_marked_next_to_its_column(tmp_path, define, run):
     rows = [{**row, "right": "neutral", "q": "say | neutral"} for row in RIGHT]
-    folder = define("meld-emo", rows, name="meld-emo", metrics=["accuracy[official/ultraeval-audio/prefix-match]"], primary="accuracy[official/ultraeval-audio/prefix-match]")  # fmt: skip
+    folder = define(
+        "meld-emo",
+        rows,
+        name="meld-emo",
+        metrics=["accuracy[official/ultraeval-audio/prefix-match]"],
+        primary="accuracy[official/ultraeval-audio/prefix-match]",
+    )
     run(folder, "own")
     (row,) = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
     assert row.apart == ("other data", "other prompt", "other reading") and not row.compared

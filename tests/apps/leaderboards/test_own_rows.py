@@ -192,7 +192,8 @@ def test_a_judge_in_place_of_the_one_that_the_rubric_names_is_reported_on_a_cust
 def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
     for n, (judge, value) in enumerate((("judge-x", 3), ("judge-y", 5))):
         recorded(
-            tmp_path / str(n), "air-bench-chat", "rating[air-bench-chat]", [("speech", value), ("sound", 4)], by="group", kind="rating",
+            tmp_path / str(n), "air-bench-chat", "rating[air-bench-chat]", [("speech", value), ("sound", 4)],
+            by="group", kind="rating",
             protocol=f"rating/air-bench-chat-0a1b2c3d/{judge}",
         )  # fmt: skip
     rows = custom("air-bench-chat", tmp_path)

@@ -22,7 +22,9 @@ ITEMS = 40
 
 
 def record(folder, column, system, right, *, detail=None, protocol="p", state="finished", checks=None, flag=None):
-    """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words; None failed."""
+    """A run of one column's benchmark in which each item has the value 0 or 1, or errors among
+    ten words; None failed.
+    """
     facts = {
         column.metric: {
             "protocol": protocol,

@@ -41,8 +41,10 @@ def test_the_ranks_of_the_published_board_are_those_of_plain_loops():
     ]
     columns = list(zip(*values, strict=True))
     scaled = [
-        places([statistics.fmean((v - statistics.fmean(c)) / statistics.pstdev(c) for v, c in zip(row, columns, strict=True)) for row in values]),
-        places([statistics.fmean((v - min(c)) / (max(c) - min(c)) for v, c in zip(row, columns, strict=True)) for row in values]),
+        places([statistics.fmean((v - statistics.fmean(c)) / statistics.pstdev(c)
+            for v, c in zip(row, columns, strict=True)) for row in values]),
+        places([statistics.fmean((v - min(c)) / (max(c) - min(c)) for v, c in zip(row, columns, strict=True))
+            for row in values]),
     ]  # fmt: skip
     rule = places([statistics.fmean(row) for row in values])
     for n, name in enumerate(names):
@@ -148,7 +150,9 @@ def test_the_least_informative_column_is_omitted_first():
 
 
 def simulated(items, rng, seed, shift=0.0):
-    """What each of four systems is tied with, over three benchmarks whose items are hard or easy for all of them alike."""
+    """What each of four systems is tied with, over three benchmarks whose items are hard or
+    easy for all of them alike.
+    """
     values = rng.normal(0, 8, (3, items, 1)) + rng.normal(0, 10, (3, items, 4)) + shift * np.eye(4)[0]
     parts = [UnitEffects(range(4), (one.sum(axis=0) - one) / (items - 1) / 3) for one in values]
     return rank_draws(values.mean(axis=(0, 1)), parts, seed=seed, draws=1_000).tied

@@ -44,7 +44,8 @@ def build_codec_run(folder, samples=8, systems=SYSTEMS) -> Run:
             dropped = index == 2 and n == 5
             scores = {"stoi": Score.ok(0.9, "stoi/1")}
             records.append(
-                (n, ItemRecord(name, row.id, "ok", None, scores, audio=None if dropped else retained, duration_s=0.4, sample_rate_hz=RATE, channels=1))
+                (n, ItemRecord(name, row.id, "ok", None, scores, audio=None if dropped else retained, duration_s=0.4,
+                    sample_rate_hz=RATE, channels=1))
             )  # fmt: skip
         writer.write(records)
     writer.set_meta(config={}, state="finished")
@@ -115,7 +116,8 @@ def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=
                 if sides:
                     rows[-1]["first"] = firsts(trial) if firsts else trial.stimuli[0].id
     held = {
-        "format": "codec-bench listening answers", "version": 1, "sheet": key.sheet, "kind": key.kind, "rater": rater, "saved": saved,
+        "format": "codec-bench listening answers", "version": 1, "sheet": key.sheet, "kind": key.kind, "rater": rater,
+        "saved": saved,
         "complete": True, "answers": rows,
     }  # fmt: skip
     summed = [[r["trial"], r["stimulus"], r["value"], r["ms"], r.get("first", ""), []] for r in rows]

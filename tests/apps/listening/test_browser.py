@@ -122,8 +122,10 @@ PAIR = "zebra-codec,quagga-codec"
 @pytest.mark.parametrize(
     "kind,plays,answers,text",
     [
-        ("rating", "q", "4", {"4"}), ("dcr", "rq", "2", {"2"}), ("p835", "q", "254", {"2", "5", "4"}), ("p804", "q", "1234554", set("12345")),
-        ("ccr", "ab", "7", {"-3"}), ("cmos", "ab", "2", {"2"}), ("preference", "ab", "2", set(PAIR.split(","))), ("abx", "abx", "1", {"(reference)", "zebra-codec"}),
+        ("rating", "q", "4", {"4"}), ("dcr", "rq", "2", {"2"}), ("p835", "q", "254", {"2", "5", "4"}),
+        ("p804", "q", "1234554", set("12345")),
+        ("ccr", "ab", "7", {"-3"}), ("cmos", "ab", "2", {"2"}), ("preference", "ab", "2", set(PAIR.split(","))),
+        ("abx", "abx", "1", {"(reference)", "zebra-codec"}),
         ("options", "", "2", {"Paris"}), ("review", "", "d", {"drop"}),
     ],
 )  # fmt: skip

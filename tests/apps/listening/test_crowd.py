@@ -71,7 +71,8 @@ def sit_down(browser, tmp_path):
 def begin(browser, built):
     open_page(browser, built.page)
     browser.execute_script(
-        "window.clockAhead = 0; window.rests = []; const real = performance.now.bind(performance); performance.now = () => real() + clockAhead;"
+        "window.clockAhead = 0; window.rests = []; const real = performance.now.bind(performance); performance.now = "
+        "() => real() + clockAhead;"
     )
 
 
@@ -84,8 +85,10 @@ def test_seven_people_count_and_five_lazy_ones_are_omitted_as_planted(browser, c
     write_flac(tmp_path / "g.flac", Audio(rng.uniform(-0.1, 0.1, (1, 8_000)).astype(np.float32), 16_000))
     (tmp_path / "gold.csv").write_text("audio,answer\n" + "g.flac,5\n" * 2)
     built = codec_bench.export_listening(
-        runs=codec_run, kind="rating", systems=",".join(LEVELS), items=3, training=1, repeats=2, traps=2, gold=tmp_path / "gold.csv",
-        checks="qualification,hearing", session=4, scale="1-5", screening="constant,hasty,repeats,trap,gold", out=tmp_path / "t.html",
+        runs=codec_run, kind="rating", systems=",".join(LEVELS), items=3, training=1, repeats=2, traps=2,
+        gold=tmp_path / "gold.csv",
+        checks="qualification,hearing", session=4, scale="1-5", screening="constant,hasty,repeats,trap,gold",
+        out=tmp_path / "t.html",
     )  # fmt: skip
     key = read_key(built.key)
 

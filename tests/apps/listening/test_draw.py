@@ -23,7 +23,8 @@ def test_items_are_drawn_evenly_from_the_groups():
 
 
 @pytest.mark.parametrize(
-    "kind,each", [("mushra", [("x", "y", "z")]), ("rating", [("x",), ("y",), ("z",)]), ("preference", [("x", "y"), ("x", "z"), ("y", "z")]), ("review", [()])]
+    "kind,each", [("mushra", [("x", "y", "z")]), ("rating", [("x",), ("y",), ("z",)]),
+        ("preference", [("x", "y"), ("x", "z"), ("y", "z")]), ("review", [()])]
 )  # fmt: skip
 def test_every_item_forms_its_trials_and_some_are_repeated(kind, each):
     items = [item(f"i{n}") for n in range(5)]
@@ -57,7 +58,8 @@ def test_systems_of_several_runs_are_judged_over_what_all_have(codec_run, make_r
     other = make_run(tmp_path / "ibex", samples=6, systems=("zebra-codec", "okapi-codec"))
     result = collect([codec_run, other], [])
     assert result.systems == (
-        "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec", "okapi-codec",
+        "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec",
+        "okapi-codec",
     )  # fmt: skip
     assert [one.id for one in result.items] == [f"narwhal/{n}" for n in range(5)]
     assert result.excluded["another of the runs does not have the same sample"] == 2

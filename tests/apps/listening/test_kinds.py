@@ -154,7 +154,8 @@ def test_each_scale_has_its_values_and_agreement_reads_the_overall_one(codec_run
 def test_two_people_of_one_name_are_two_raters(codec_run, tmp_path, save):
     built, key = opened(codec_run, tmp_path, "rating")
     files = [
-        save("a.json", key, "Ann", lambda *_: 4, changed={"person": "1"}), save("b.json", key, "ann", lambda *_: 2, changed={"person": "2"}),
+        save("a.json", key, "Ann", lambda *_: 4, changed={"person": "1"}),
+        save("b.json", key, "ann", lambda *_: 2, changed={"person": "2"}),
         save("c.json", key, "Ann", lambda *_: 5, saved="2026-11-23T10:00:00.000Z", changed={"person": "1"}),
     ]  # fmt: skip
     outcome = codec_bench.import_listening(files, key=built.key, keep="edited")

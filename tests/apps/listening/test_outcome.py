@@ -168,7 +168,8 @@ def test_a_rater_who_does_not_recognise_the_reference_is_listed_and_excluded(tes
     outcome = codec_bench.import_listening(files, key=built.key)
     (out,) = [one for one in outcome.raters if one.left_out]
     assert out.rater == "Deaf" and out.left_out == (
-        Diagnostic("rule_finding", rule="constant", cause=Diagnostic("constant_answers", answers=25, answer=60)), Diagnostic("rule_finding", rule="bs1534-3", cause=Diagnostic("reference_low", limit=90, low=5, trials=5)),
+        Diagnostic("rule_finding", rule="constant", cause=Diagnostic("constant_answers", answers=25, answer=60)),
+        Diagnostic("rule_finding", rule="bs1534-3", cause=Diagnostic("reference_low", limit=90, low=5, trials=5)),
     )  # fmt: skip
     assert {row.status for row in outcome.ratings if row.rater == "Deaf"} == {"screened", "training", "repeat"}
     zebra = next(one for one in outcome.systems if one.system == "zebra-codec")
@@ -197,7 +198,8 @@ def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
     held["answers"] += [
         {"trial": doubled.id, "stimulus": twin.id, "value": 5, "ms": 1},
         {"trial": "t99", "stimulus": "s1", "value": 5, "ms": 1},
-        {"trial": gap.id, "stimulus": high.id, "value": 5, "ms": 1} if gap is not loud else {"trial": gap.id, "stimulus": "s9999", "value": 5},
+        {"trial": gap.id, "stimulus": high.id, "value": 5, "ms": 1} if gap is not loud
+        else {"trial": gap.id, "stimulus": "s9999", "value": 5},
     ]  # fmt: skip
     second.write_text(json.dumps(held))
     other = save("other.json", key, "Cleo", careful(3), changed={"sheet": "0123456789ab"})
@@ -210,7 +212,8 @@ def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
     for problem in outcome.problems:
         messages[problem.what] += problem.count
     assert messages == {
-        "unreadable file": 2, "file of another test": 1, "edited file": 1, "rater twice": 1, "unknown id": 2, "value out of range": 1,
+        "unreadable file": 2, "file of another test": 1, "edited file": 1, "rater twice": 1, "unknown id": 2,
+        "value out of range": 1,
         "answered twice": 2, "missing answer": 1,
     }  # fmt: skip
     statuses = Counter(row.status for row in outcome.ratings)

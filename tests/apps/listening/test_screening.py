@@ -109,7 +109,8 @@ def test_trials_shorter_than_their_sound_are_counted():
     ]
     result = marked(rows, key_of("rating", *trials), "hasty")
     assert result == {
-        "a": (False, Diagnostic("hasty_trials", hasty=3, trials=20)), "b": (True, Diagnostic("hasty_trials", hasty=4, trials=20)),
+        "a": (False, Diagnostic("hasty_trials", hasty=3, trials=20)),
+        "b": (True, Diagnostic("hasty_trials", hasty=4, trials=20)),
     }  # fmt: skip
     assert marked([row("c", "t1", "x", 3)], key_of("rating", *trials), "hasty")["c"] == (
         None,

@@ -19,7 +19,8 @@ from codec_bench.messages.errors import UserError
 @pytest.fixture(scope="module")
 def build(codec_run, tmp_path_factory):
     return codec_bench.export_listening(
-        runs=codec_run, kind="mushra", form="webmushra", out=tmp_path_factory.mktemp("w") / "site", items=3, training=1, seed=2,
+        runs=codec_run, kind="mushra", form="webmushra", out=tmp_path_factory.mktemp("w") / "site", items=3, training=1,
+        seed=2,
         title="A & B", instructions="Listen <well>.\n\nRate.",
     )  # fmt: skip
 

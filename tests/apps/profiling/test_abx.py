@@ -72,7 +72,8 @@ def test_vectors_are_compared_where_a_codec_gives_them():
     actual = result(lambda values: book[values[0]])
     assert actual["vectors"]["within"]["error"] < 0.5 * actual["all_codebooks"]["within"]["error"]
     for vectors, reason in (
-        (None, "it gives no vectors"), (lambda values: book[values[0]].T, "expected finite floats"), (refuses, "has none"),
+        (None, "it gives no vectors"), (lambda values: book[values[0]].T, "expected finite floats"),
+        (refuses, "has none"),
     ):  # fmt: skip
         text = result(vectors)["vectors"]["within"]
         assert text["error"] is None and reason in text["reason"]

@@ -46,7 +46,9 @@ def distance(one, other):
 
 
 def by_definition(items, speaker):
-    """The averages over contexts and speakers of X, speakers, and pairs of phones, of errors counted triple by triple."""
+    """The averages over contexts and speakers of X, speakers, and pairs of phones, of errors
+    counted triple by triple.
+    """
     known = {}
     for x, y in product(range(len(items)), repeat=2):
         if (items[x].before, items[x].after) == (items[y].before, items[y].after):
@@ -84,7 +86,10 @@ def test_it_is_the_definition(speaker, codes):
 
 def test_chance_is_a_half_and_perfect_separation_is_zero():
     rng = np.random.default_rng(9)
-    noise = [PhoneItem(i.phone, i.before, i.after, i.speaker, rng.integers(0, 50, (6, 8))) for i in drawn(rng, 400, codes=True)]  # fmt: skip
+    noise = [
+        PhoneItem(i.phone, i.before, i.after, i.speaker, rng.integers(0, 50, (6, 8)))
+        for i in drawn(rng, 400, codes=True)
+    ]
     for speaker in ("within", "across"):
         assert abx_error(noise, speaker=speaker, seed=0).error == pytest.approx(0.5, abs=0.03)
     messages = [PhoneItem(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.phone))) for i in noise]

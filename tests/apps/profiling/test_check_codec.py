@@ -20,8 +20,10 @@ WRONG = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_code
 
 ENDS = {
     "RaisesWhenBuilt": ("load", "OSError: no such checkpoint"),
-    "ExitsWhenBuilt": ("load", "its process ended (exit code 0); the last that it wrote: this machine has no licence for me"),
-    "Aborts": ("contract", "its process ended (killed by signal 6); the last that it wrote: Assertion failed: frames > 0"),
+    "ExitsWhenBuilt": ("load",
+        "its process ended (exit code 0); the last that it wrote: this machine has no licence for me"),
+    "Aborts": ("contract",
+        "its process ended (killed by signal 6); the last that it wrote: Assertion failed: frames > 0"),
     "Grows": ("contract", "it took more than 1.5 GiB of memory and was ended"),
 }  # fmt: skip
 

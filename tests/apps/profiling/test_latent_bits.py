@@ -121,4 +121,18 @@ def test_the_page_has_a_row_a_figure_and_the_reason(profiled):
     ]
 
 
-PROFILED_ELSEWHERE = ("speed", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks", "swap", "cpu", "language", "transformer", "probes")  # fmt: skip
+PROFILED_ELSEWHERE = (
+    "speed",
+    "complexity",
+    "latency",
+    "streaming",
+    "stability",
+    "loss",
+    "bit_errors",
+    "codebooks",
+    "swap",
+    "cpu",
+    "language",
+    "transformer",
+    "probes",
+)

@@ -42,7 +42,8 @@ def entry(value, higher=True, unit=""):
 
 def language(kbps, books):
     orders = [
-        {"order": n, "bps": bps, "bits_per_token": bps and bps / (50 * books), "reason": None if bps else "the data cannot carry it"}
+        {"order": n, "bps": bps, "bits_per_token": bps and bps / (50 * books), "reason": None if bps
+            else "the data cannot carry it"}
         for n, bps in ((1, 800.0 * kbps), (2, 700.0 * kbps), (3, None), (4, None))
     ]  # fmt: skip
     streams = [{"zipf": [0.5 + n / 50 for n in range(books)], "heaps": [0.1] * books}]
@@ -90,8 +91,10 @@ def codec(rng, kbps, stoi, books=18):
     threads = {"cores": 2, "torch": 1}
     role = {"macs_per_s": 1.5e9, "by_operator": {}, "parameters": 7_000_000, "not_counted": {"elu": 5e6}}
     stream = {
-        "name": "codes", "codebooks": books, "cardinality": 64, "frame_rate_hz": 50.0, "frames": 4000, "tokens": 4000 * books,
-        "nominal_bps": 1000 * kbps, "entropy_coded_bps": 800 * kbps, "joint_bps": None, "joint_reason": "too few", "joint_coverage": 0.4,
+        "name": "codes", "codebooks": books, "cardinality": 64, "frame_rate_hz": 50.0, "frames": 4000,
+        "tokens": 4000 * books,
+        "nominal_bps": 1000 * kbps, "entropy_coded_bps": 800 * kbps, "joint_bps": None, "joint_reason": "too few",
+        "joint_coverage": 0.4,
         "utilisation": 0.5, "perplexity": 20.0, "dead": 30, "entries": 64 * books, "per_codebook": per_book,
     }  # fmt: skip
     changes = [
@@ -99,11 +102,13 @@ def codec(rng, kbps, stoi, books=18):
             "change": name, "noise_db": noise_db, "reason": None, "agreement": [0.5] * books, "latent_snr_db": None,
             "wave_snr_db": wave_snr_db, "quality": {"stoi": {"value": 0.6, "n": 2, "reason": None}},
         }
-        for name, noise_db, wave_snr_db in (("6 dB louder", None, 12.0), ("with noise at 20 dB", 20.0, None), ("with noise at 0 dB", 0.0, None))
+        for name, noise_db, wave_snr_db in (("6 dB louder", None, 12.0), ("with noise at 20 dB", 20.0, None),
+            ("with noise at 0 dB", 0.0, None))
     ]  # fmt: skip
     return {
         "info": {
-            "state": "ok", "name": "x", "sample_rates_hz": [RATE], "channels": [1], "causal": True, "code_licence": "MIT",
+            "state": "ok", "name": "x", "sample_rates_hz": [RATE], "channels": [1], "causal": True,
+            "code_licence": "MIT",
             "weights_licence": None, "weights": None, "paper": "",
         },
         "load": {"state": "ok", "load_s": 1.25, "memory": memory},
@@ -114,41 +119,53 @@ def codec(rng, kbps, stoi, books=18):
         },
         "batched": {"state": "ok", "audio_hours_per_hour": 24.5, "memory": memory, "threads": threads},
         "rate": {
-            "state": "ok", "no_bits": None, "latents": None, "declared_bps": 1000 * kbps, "nominal_bps": 1000 * kbps, "measured_bps": 1010 * kbps, "seconds": 30.0,
-            "frame_rate_hz": 50.0, "tokens": 4000 * books, "tokens_per_s": 50.0 * books, "tokens_per_item": 0, "bits_per_token": 6.0, "streams": [stream],
-            "entropy_coded_bps": 800 * kbps, "entropy_coded_reason": None, "joint_bps": None, "joint_reason": "too few frames",
+            "state": "ok", "no_bits": None, "latents": None, "declared_bps": 1000 * kbps, "nominal_bps": 1000 * kbps,
+            "measured_bps": 1010 * kbps, "seconds": 30.0,
+            "frame_rate_hz": 50.0, "tokens": 4000 * books, "tokens_per_s": 50.0 * books, "tokens_per_item": 0,
+            "bits_per_token": 6.0, "streams": [stream],
+            "entropy_coded_bps": 800 * kbps, "entropy_coded_reason": None, "joint_bps": None,
+            "joint_reason": "too few frames",
             "packets": None,
         },
         "complexity": {"state": "ok", "parameters": 14_000_000, "buffers": 0, "encoder": role, "decoder": role},
         "latency": {
-            "state": "ok", "algorithmic_samples": 320, "algorithmic_ms": 20.0, "lookahead_samples": 319, "lookahead_ms": 19.9, "beyond_frame_samples": 0, "whole_signal": False, "signal_s": 3.0,
+            "state": "ok", "algorithmic_samples": 320, "algorithmic_ms": 20.0, "lookahead_samples": 319,
+            "lookahead_ms": 19.9, "beyond_frame_samples": 0, "whole_signal": False, "signal_s": 3.0,
         },
         "streaming": {"state": "not applicable", "reason": "it has no streaming way of coding"},
         "stability": {
-            "state": "ok", "tokens_reason": None, "changes": changes, "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
+            "state": "ok", "tokens_reason": None, "changes": changes,
+            "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
             "unchanged": {"stoi": {"value": 0.8, "n": 2, "reason": None}},
-            "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books, "latent_snr_db": None} for n in (1, 2)],
+            "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books,
+                "latent_snr_db": None} for n in (1, 2)],
         },
         "loss": lossy(stoi),
         "codebooks_kept": {
-            "state": "ok", "clips": 2, "codebooks": 4, "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
-            "points": [{"codebooks": k, "bps": 100.0 * k, "quality": {"stoi": {"value": 0.2 * k, "n": 2, "reason": None}}} for k in (1, 2, 4)],
+            "state": "ok", "clips": 2, "codebooks": 4,
+            "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
+            "points": [{"codebooks": k, "bps": 100.0 * k,
+                "quality": {"stoi": {"value": 0.2 * k, "n": 2, "reason": None}}} for k in (1, 2, 4)],
         },
-        "latent_bits": {"state": "not applicable", "reason": "what it sends is discrete already: it has no latents to round"},
+        "latent_bits": {"state": "not applicable",
+            "reason": "what it sends is discrete already: it has no latents to round"},
         "speaker_swap": {
-            "state": "ok", "pairs": 4, "speakers_known": True, "metric": "sim", "to_voice": {"value": 0.7, "n": 4, "reason": None},
+            "state": "ok", "pairs": 4, "speakers_known": True, "metric": "sim",
+            "to_voice": {"value": 0.7, "n": 4, "reason": None},
             "to_content": {"value": 0.2, "n": 4, "reason": None}, "kept": {"value": 0.8, "n": 4, "reason": None},
             "apart": {"value": None, "n": 0, "reason": "no weights"},
         },
         "speed_on_cpu": {"state": "not applicable", "reason": "all else was measured on the CPU too"},
         "bit_errors": {
-            "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0, "wave_snr_db": 20.6, "distance_db": -30.0,
+            "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0,
+            "wave_snr_db": 20.6, "distance_db": -30.0,
         },
         "language": language(kbps, books), "transformer": transformer(kbps), "probes": probes(stoi),
         "findings": {"state": "ok", "findings": [{"check": "clipping", "state": "ok", "found": "none", "value": 0.0}]},
         "quality": {
             "state": "ok", "reason": None, "run": "quality",
-            "metrics": {"bitrate": entry(1010.0 * kbps, False, "bps"), "stoi": entry(stoi), "mel_distance": entry(1 - stoi, False)},
+            "metrics": {"bitrate": entry(1010.0 * kbps, False, "bps"), "stoi": entry(stoi),
+                "mel_distance": entry(1 - stoi, False)},
         },
         "players": {}, "faults": [],
     }  # fmt: skip
@@ -163,11 +180,13 @@ def lossy(stoi):
         "repairs": {"own": "it has no concealment of its own", "repeat": None, "silence": None},
         "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}}, "undisturbed": quality(stoi),
         "points": [
-            {"channel": channel, "rate": rate, "lost": 9, "quality": {"repeat": quality(stoi - rate), "silence": quality(stoi - 2 * rate)}}
+            {"channel": channel, "rate": rate, "lost": 9,
+                "quality": {"repeat": quality(stoi - rate), "silence": quality(stoi - 2 * rate)}}
             for channel, rate in (("random", 0.01), ("random", 0.1), ("bursts", 0.1))
         ],
         "recovery": {
-            "reason": None, "repair": "repeat", "trials": 4, "median_ms": 12.0, "longest_ms": 40.0, "unrecovered": 1, "distance_db": -30.0,
+            "reason": None, "repair": "repeat", "trials": 4, "median_ms": 12.0, "longest_ms": 40.0, "unrecovered": 1,
+            "distance_db": -30.0,
         },
     }  # fmt: skip
 
@@ -177,7 +196,8 @@ def curve(metric, codecs, higher):
         "unit": "", "higher_is_better": higher, "protocol": "p",
         "families": {
             "new": [
-                {"codec": n, "bitrate_bps": c["quality"]["metrics"]["bitrate"]["value"], "n": 9, "ci95": None, "value": c["quality"]["metrics"][metric]["value"]}
+                {"codec": n, "bitrate_bps": c["quality"]["metrics"]["bitrate"]["value"], "n": 9, "ci95": None,
+                    "value": c["quality"]["metrics"][metric]["value"]}
                 for n, c in codecs.items()
             ]
         },
@@ -192,10 +212,13 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "latent_bits", "speaker_swap", "speed_on_cpu", "language", "transformer", "probes", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss",
+            "bit_errors", "codebooks_kept", "latent_bits", "speaker_swap", "speed_on_cpu", "language", "transformer",
+            "probes", "quality")
     }  # fmt: skip
     broken["findings"] = {
-        "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
+        "state": "failed", "reason": HOSTILE,
+        "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
     }  # fmt: skip
     broken.update(contract={"state": "failed", "reason": HOSTILE}, players={}, faults=[f"contract: {HOSTILE}"])
     tone = np.sin(np.arange(2 * RATE) / 10).astype(np.float32) / 3
@@ -210,9 +233,11 @@ def facts(tmp_path_factory):
         "data": {"name": HOSTILE, "samples": 10, "usable": 9, "fingerprint": "f"},
         "how": {"device": "cpu", "limit": None, "seed": 0, "metrics": ["stoi"], "settings": {"clip_s": 10.0}},
         "machine": {"cpu": "A processor", "cores": 2, "gpu": "none"}, "versions": {"python": "3.11", "torch": "2.11.0"},
-        "codecs": codecs, "labels": {**{n: n for n in codecs}, "broken": HOSTILE}, "families": {"new": list(codecs)[:4], "broken": ["broken"]},
+        "codecs": codecs, "labels": {**{n: n for n in codecs}, "broken": HOSTILE},
+        "families": {"new": list(codecs)[:4], "broken": ["broken"]},
         "players": [{"id": "clip one", "audio": "reference.flac"}], "curves": curves, "anchor": "new",
-        "bd_rate": {"stoi": {"broken": {"value": None, "reason": "the test curve has 0 points"}, "other": {"value": -0.25, "reason": None}}},
+        "bd_rate": {"stoi": {"broken": {"value": None, "reason": "the test curve has 0 points"},
+            "other": {"value": -0.25, "reason": None}}},
     }  # fmt: skip
 
 
@@ -404,8 +429,10 @@ def test_checks_that_inform_are_shown_and_the_others_folded(browser, facts, tmp_
         profile["codecs"][name]["findings"]["findings"] = [
             {"check": "clipping", "state": "ok", "found": "none", "value": 0.0},
             {"check": "level", "state": "suspect", "found": quiet, "value": -9.5},
-            {"check": "bitrate label", "state": "not applicable", "found": f"{name} declares no bitrate", "value": None},
-            {"check": "causal label", "state": "not applicable", "found": "it does not declare whether it is causal", "value": None},
+            {"check": "bitrate label", "state": "not applicable", "found": f"{name} declares no bitrate",
+                "value": None},
+            {"check": "causal label", "state": "not applicable", "found": "it does not declare whether it is causal",
+                "value": None},
         ]  # fmt: skip
     write_profile_page(profile, tmp_path / "page.html")
     page = open_page(browser, tmp_path / "page.html")

@@ -82,7 +82,8 @@ def test_packets_and_side_information_count_and_have_no_codebooks():
 
 def test_codes_sent_once_are_spread_over_the_seconds(rng):
     item = Codes(
-        (CodeStream(rng.integers(0, 16, (1, 400)), 16, 200.0, "sound"), CodeStream(rng.integers(0, 256, (8, 1)), 256, 0.0, "voice")),
+        (CodeStream(rng.integers(0, 16, (1, 400)), 16, 200.0, "sound"),
+            CodeStream(rng.integers(0, 256, (8, 1)), 256, 0.0, "voice")),
         32000, 16000,
     )  # fmt: skip
     result = counted([item])

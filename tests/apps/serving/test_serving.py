@@ -226,7 +226,8 @@ def test_a_missing_value_is_never_a_silent_zero():
     "document",
     [{}, {"terms": {}}, {"terms": {"a": {"metric": "pesq"}}}, {"terms": {"a": {"metric": "wer", "weigth": 1}}},
      {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml", "no-metric",
-     *({"terms": {"a": {"metric": "wer", "transform": [step]}}} for step in ({}, {"clip": [1, 0]}, {"clip": [0, 1], "negate": True}))],
+     *({"terms": {"a": {"metric": "wer", "transform": [step]}}}
+         for step in ({}, {"clip": [1, 0]}, {"clip": [0, 1], "negate": True}))],
 )  # fmt: skip
 def test_a_wrong_reward_is_refused(document):
     with pytest.raises(UserError):
@@ -358,7 +359,8 @@ def test_bad_requests_have_a_status_and_a_code(scorer, items):
         ({**good, "waveform_f32_base64": "***"}, 422, "bad_base64"),
         ({**good, "waveform_f32_base64": "AAA="}, 422, "bad_count"),
         ({**good, "num_samples": 3}, 422, "bad_count"),
-        ({**good, "waveform_f32_base64": base64.b64encode(np.full(100, np.nan, "<f4").tobytes()).decode(), "num_samples": 100}, 422, "not_finite"),
+        ({**good, "waveform_f32_base64": base64.b64encode(np.full(100, np.nan, "<f4").tobytes()).decode(),
+            "num_samples": 100}, 422, "not_finite"),
         ({**good, "waveform_f32_base64": "", "num_samples": 0}, 422, "empty"),
         ({**good, "sample_rate_hz": 400_000}, 422, "bad_rate"),
         ({**good, "sample_rate_hz": None}, 422, "bad_rate"),

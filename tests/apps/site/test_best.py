@@ -116,7 +116,10 @@ def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     begins = float(re.match(r"M([\d.]+)", front)[1])
     assert x["few"] < x["side (suspect)"] < begins == pytest.approx(x["c"], abs=0.01)
     # Nor do they take a place: the better ones of both runs are the first and the second of four.
-    position = "return [...document.querySelectorAll('main tbody tr')].find((tr) => tr.innerText.includes('m/1')).cells[3].innerText"
+    position = (
+        "return [...document.querySelectorAll('main tbody tr')].find((tr) => "
+        "tr.innerText.includes('m/1')).cells[3].innerText"
+    )
     places = {}
     for name in ("d", "few", "side"):
         go(browser, f"#/system/{name}")

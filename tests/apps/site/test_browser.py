@@ -232,7 +232,10 @@ def test_sounds_share_one_clock(browser, build, server, variant):
     go(browser, f"#/samples/{board_key(build)}?q=utt_0001&systems={chosen}")
     browser.find_element("css selector", "#samples-table .link").send_keys(Keys.ENTER)
     until(lambda: browser.execute_script("return document.getElementById('detail').open"))
-    state = "return [...document.querySelectorAll('#detail audio')].map((a) => [a.paused, a.muted, a.currentTime, a.duration])"
+    state = (
+        "return [...document.querySelectorAll('#detail audio')].map((a) => [a.paused, a.muted, a.currentTime, "
+        "a.duration])"
+    )
     until(lambda: all(duration and duration > 1 for *_, duration in browser.execute_script(state)))
     tracks = len(browser.execute_script(state))
     assert tracks == 4  # the reference and three systems
@@ -358,6 +361,7 @@ def test_axe_finds_nothing(page, build, tmp_path):
             page.execute_script("document.querySelector('#samples-table .link')?.click()")
             page.execute_script(axe)
             result = page.execute_async_script(
-                "axe.run(document, { preload: false }).then((r) => arguments[0](r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)])))"
+                "axe.run(document, { preload: false }).then((r) => arguments[0](r.violations.map((v) => [v.id, "
+                "v.nodes.map((n) => n.html)])))"
             )
             assert result == [], (scheme, view)

@@ -38,7 +38,8 @@ def send(tmp_path_factory):
     for column in columns:
         for n, name in enumerate(MODELS):
             facts = {
-                "title": f"Title of {column.benchmark}", "summary": "What it <b>asks</b>.", "category": "SER", "language": "en", "size": 1200,
+                "title": f"Title of {column.benchmark}", "summary": "What it <b>asks</b>.", "category": "SER",
+                "language": "en", "size": 1200,
                 "primary": column.metric, "licence": "CC-BY-4.0", "paper": "https://arxiv.org/abs/0000.00000",
                 "published": [{"model": "theirs", "metric": column.metric, "value": 41.25, "source": "the paper"}],
             }  # fmt: skip
@@ -59,7 +60,8 @@ def write_answered(folder, system, column, value, facts):
             ]
         )
         writer.set_meta(
-            benchmark={"name": column.benchmark, **facts}, config={"command": "run"}, state="finished", versions={}, machine={},
+            benchmark={"name": column.benchmark, **facts}, config={"command": "run"}, state="finished", versions={},
+            machine={},
             started="2026-11-20T18:40:00+00:00", finished="2026-11-20T18:41:00+00:00",
         )  # fmt: skip
 

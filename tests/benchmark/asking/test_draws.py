@@ -23,7 +23,8 @@ from codec_bench.types import Audio, Request
 
 WORDINGS = [f"Wording {n}." for n in range(20)]
 PROMPT = Prompt(
-    "p", Template.model_validate({"messages": [{"content": [{"audio": "audio"}, {"wordings": WORDINGS}]}]}), "messages", wording=EACH
+    "p", Template.model_validate({"messages": [{"content": [{"audio": "audio"}, {"wordings": WORDINGS}]}]}), "messages",
+    wording=EACH
 )  # fmt: skip
 INFO = ModelInfo("m", limit_s=0.1, window_s=0.1)
 
@@ -69,7 +70,12 @@ def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_pa
     assert calls == {"decode_bytes": 3, "prepare": 3, "wav_bytes": 3 * len(result[0][1])} and len(result[0][1]) > 1
     assert len({key for key, _ in result}) == (12 if rotated else 60) or rotated
     each = {question.draw_of: sent(question)[1] for question in drawn}
-    plain = {one.id: [sounds.wav_base64(c) for r in split_windows(PROMPT.render(one), INFO, 8_000).requests for c in clips_of(r)] for one in questions()}  # fmt: skip
+    plain = {
+        one.id: [
+            sounds.wav_base64(c) for r in split_windows(PROMPT.render(one), INFO, 8_000).requests for c in clips_of(r)
+        ]
+        for one in questions()
+    }
     assert each == plain, "the same sounds as without sharing"
 
 

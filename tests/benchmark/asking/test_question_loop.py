@@ -1,4 +1,6 @@
-"""The first phase: every question gets one record, whatever the model does, and what was answered is never asked again."""
+"""The first phase: every question gets one record, whatever the model does, and what was
+answered is never asked again.
+"""
 
 from __future__ import annotations
 
@@ -178,8 +180,10 @@ def test_a_model_that_takes_parameters_and_thinks_gets_more_room_by_its_options(
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        ("text", 5, "a text or None"), ("status", "weird", "'ok', 'failed' or 'refused'"), ("latency_s", float("nan"), "seconds or None"),
-        ("notes", "abc", "a tuple of texts"), ("served", "me", "a mapping"), ("usage", None, "a mapping"), ("cut_s", None, "seconds"),
+        ("text", 5, "a text or None"), ("status", "weird", "'ok', 'failed' or 'refused'"),
+        ("latency_s", float("nan"), "seconds or None"),
+        ("notes", "abc", "a tuple of texts"), ("served", "me", "a mapping"), ("usage", None, "a mapping"),
+        ("cut_s", None, "seconds"),
         ("audio", [0.1], "an Audio or None"), ("finish", 3, "a text or None"), ("attempts", None, "a whole number"),
     ],
 )  # fmt: skip

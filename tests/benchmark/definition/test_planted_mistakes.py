@@ -1,4 +1,6 @@
-"""Mistakes that a run would meet later, one by one; each is found by `validate`, at its file and line, and nothing else is."""
+"""Mistakes that a run would meet later, one by one; each is found by `validate`, at its file and line, and nothing else
+is.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,19 @@ from codec_bench.benchmark.definition.validate import validate_benchmark
 from codec_bench.benchmark.judge.metric import check_rating
 
 DEFINITION = {
-    "version": 1, "name": "mine", "title": "Mine", "summary": "A set of my own.", "category": "QA", "kind": "understanding",
+    "version": 1, "name": "mine", "title": "Mine", "summary": "A set of my own.", "category": "QA",
+    "kind": "understanding",
     "language": "en", "licence": None,
-    "data": {"path": "rows.jsonl", "columns": {"audio": "audio", "question": "question", "choices": "choices", "reference": "answer"}},
+    "data": {"path": "rows.jsonl", "columns": {"audio": "audio", "question": "question", "choices": "choices",
+        "reference": "answer"}},
     "prompt": {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ question }}"]}]},
     "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"], "primary": "accuracy[choice]",
 }  # fmt: skip
 ROW = {"audio": "a.wav", "question": "What is it?", "choices": ["dog", "cat"], "answer": "cat"}
 LABELS = ("happy", "sad")
 RUBRIC = {
-    "version": 1, "summary": "Marks answers.", "prompt": "Rate {{ answer }} from 1 to 5 as [[3]].", "reply": "rating", "range": [1, 5],
+    "version": 1, "summary": "Marks answers.", "prompt": "Rate {{ answer }} from 1 to 5 as [[3]].", "reply": "rating",
+    "range": [1, 5],
 }  # fmt: skip
 
 
@@ -81,13 +86,17 @@ def defined(*path, value):
 
 # (mistake, what makes it, the file, its line: None for any)
 PLANTED = [
-    ("a prompt without the sound", defined("prompt", "messages", value=[{"role": "user", "content": ["{{ question }}"]}]), "benchmark.yaml", None),
-    ("a prompt without the sound in a variant", defined("prompt", "variants", value={"a": {"messages": [{"role": "user", "content": ["{{ question }}"]}]}}), "benchmark.yaml", None),
+    ("a prompt without the sound", defined("prompt", "messages",
+        value=[{"role": "user", "content": ["{{ question }}"]}]), "benchmark.yaml", None),
+    ("a prompt without the sound in a variant",
+        defined("prompt", "variants", value={"a": {"messages": [{"role": "user", "content": ["{{ question }}"]}]}}),
+        "benchmark.yaml", None),
     ("a named prompt without the sound", defined("prompt", value="spoken-question-text"), "benchmark.yaml", None),
     ("labels as one text", labelled(defined("fields", "labels", value="happy, sad")), "benchmark.yaml", None),
     ("labels that lack one", labelled(row(3, answer="angry")), "rows.jsonl", 4),
     ("labels that lack one in the last row", labelled(row(5, answer="Happy")), "rows.jsonl", 6),
-    ("a label that never occurs", labelled(defined("fields", "labels", value=["happy", "sad", "angry"])), "benchmark.yaml", None),
+    ("a label that never occurs", labelled(defined("fields", "labels", value=["happy", "sad", "angry"])),
+        "benchmark.yaml", None),
     ("a label that is misspelled", labelled(defined("fields", "labels", value=["happy", "sda"])), "rows.jsonl", 2),
     ("a missing sound", row(2, audio="b.wav"), "rows.jsonl", 3),
     ("an empty sound", row(0, audio=""), "rows.jsonl", 1),
@@ -108,9 +117,12 @@ PLANTED = [
     ("a step that is none", defined("postprocess", value=["opton-letter"]), "benchmark.yaml", None),
     ("a rule that is none", defined("metrics", value=["accuracy[chioce]"]), "benchmark.yaml", None),
     ("a primary metric that is none", defined("primary", value="accuracy[exact]"), "benchmark.yaml", None),
-    ("a name that the prompt reads", defined("prompt", "messages", value=[{"role": "user", "content": [{"audio": "audio"}, "{{ questoin }}"]}]), "benchmark.yaml", None),
-    ("a prompt that calls", defined("prompt", "messages", value=[{"role": "user", "content": [{"audio": "audio"}, "{{ question.upper() }}"]}]), "benchmark.yaml", None),
-    ("a sound that is no column", defined("prompt", "messages", value=[{"role": "user", "content": [{"audio": "sound"}]}]), "benchmark.yaml", None),
+    ("a name that the prompt reads", defined("prompt", "messages",
+        value=[{"role": "user", "content": [{"audio": "audio"}, "{{ questoin }}"]}]), "benchmark.yaml", None),
+    ("a prompt that calls", defined("prompt", "messages",
+        value=[{"role": "user", "content": [{"audio": "audio"}, "{{ question.upper() }}"]}]), "benchmark.yaml", None),
+    ("a sound that is no column", defined("prompt", "messages",
+        value=[{"role": "user", "content": [{"audio": "sound"}]}]), "benchmark.yaml", None),
     ("a subset that is no column", defined("subsets", value={"kind": "sort"}), "benchmark.yaml", None),
     ("a field that is none", defined("metrcs", value=[]), "benchmark.yaml", None),
     ("a metric of sound", defined("metrics", value=["utmos"]), "benchmark.yaml", None),
@@ -137,7 +149,8 @@ def test_a_planted_mistake_is_reported(tmp_path, change, file, line):
 
 @pytest.mark.parametrize(
     "rubric",
-    [{"range": [10, 20]}, {"range": [0.1, 0.9]}, {"reply": "yes-no", "range": [1, 5]}, {"reply": "letter", "range": [0, 4]},
+    [{"range": [10, 20]}, {"range": [0.1, 0.9]}, {"reply": "yes-no", "range": [1, 5]},
+        {"reply": "letter", "range": [0, 4]},
      {"reply": "preferred", "range": [1, 5], "compares": True, "prompt": "{{ first }} {{ second }}"}, {"range": [5, 1]},
      {"prompt": "Rate it from 1 to 5.", "range": [1, 5]}],
 )  # fmt: skip

@@ -72,7 +72,8 @@ def test_a_sound_that_is_missing_between_others_is_reported_and_not_omitted(stre
         ("who", ["ann", " bob ", 17, 3.0], ["ann", "bob", "17", "3"]),
         ("who", ["", " ", None, "None", "N/A", "unknown", "nan", ["ann"]], [None] * 8),
         ({"column": "who", "pattern": r"(?:^|[/\\])(\d+)-\d+-\d+\.\w+$"},
-         ["a/b/1089-134686-0000.flac", "61-70968-0001.wav", "x-1089-134686-0000.flac", "", None], ["1089", "61", None, None, None]),
+         ["a/b/1089-134686-0000.flac", "61-70968-0001.wav", "x-1089-134686-0000.flac", "", None],
+            ["1089", "61", None, None, None]),
         ({"column": "who", "pattern": r"BAC009(S\d{4})W\d+"}, ["BAC009S0764W0121.wav", "S0764"], ["S0764", None]),
         (None, ["ann", "bob"], [None, None]),
     ],
@@ -268,5 +269,6 @@ def test_data_of_which_no_row_belongs_to_the_benchmark_are_an_error(stream, tmp_
     with refuses("benchmark_data_empty", data="rows", benchmark="mine"):
         (tmp_path / "rows.jsonl").write_text("")
         QuestionStream(
-            "mine", Data.model_validate({"path": "rows.jsonl", "columns": columns}), constants={}, demanded=frozenset(), subsets={}, folder=tmp_path
+            "mine", Data.model_validate({"path": "rows.jsonl", "columns": columns}), constants={}, demanded=frozenset(),
+            subsets={}, folder=tmp_path
         )  # fmt: skip

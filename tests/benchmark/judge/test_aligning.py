@@ -22,15 +22,23 @@ SOUND, OFFICIAL = (
 
 # 60 replies of a judge to a question with these four choices; None is no verdict.
 REPLIES = {
-    "A": "A", "B": "B", "b": "B", "C.": "C", "D)": "D", "(A)": "A", "[B]": "B", "**C**": "C", "`D`": "D", '"A"': "A", "'B'": "B",
-    " C ": "C", "\nD\n": "D", "A\n\n": "A", "Answer: B": "B", "answer: c": "C", "The answer is D": "D", "The answer is (A).": "A",
+    "A": "A", "B": "B", "b": "B", "C.": "C", "D)": "D", "(A)": "A", "[B]": "B", "**C**": "C", "`D`": "D", '"A"': "A",
+    "'B'": "B",
+    " C ": "C", "\nD\n": "D", "A\n\n": "A", "Answer: B": "B", "answer: c": "C", "The answer is D": "D",
+    "The answer is (A).": "A",
     "Option B": "B", "Option: C": "C", "The chosen option is D.": "D", "The closest option is A": "A", "Letter: B": "B",
-    "Choice C": "C", "答案：D": "D", "A. guitar": "A", "B) piano": "B", "C: violin": "C", "D. Drums.": "D", "piano": "B", "Violin.": "C",
-    "It means the piano.\nB": "B", "B\nbecause it says so": "B", "The assistant says drums.\n\nAnswer: D": "D", "**Answer: A**": "A",
-    "none": None, "None": None, "None of the options": None, "none.": None, "No option fits": None, "Neither of them": None,
-    "The answer means none of them.": None, "": None, "   ": None, "?": None, "E": None, "F.": None, "Answer: Z": None, "A or B": None,
-    "A, B": None, "A\nB": None, "Option A\nOption C": None, "AB": None, "1": None, "The model plays well.": None, "A. piano": None,
-    "I cannot tell": None, "Both A and D": None, "I'm sorry, but I cannot help with that.": None, "guitar or piano": None,
+    "Choice C": "C", "答案：D": "D", "A. guitar": "A", "B) piano": "B", "C: violin": "C", "D. Drums.": "D", "piano": "B",
+    "Violin.": "C",
+    "It means the piano.\nB": "B", "B\nbecause it says so": "B", "The assistant says drums.\n\nAnswer: D": "D",
+    "**Answer: A**": "A",
+    "none": None, "None": None, "None of the options": None, "none.": None, "No option fits": None,
+    "Neither of them": None,
+    "The answer means none of them.": None, "": None, "   ": None, "?": None, "E": None, "F.": None, "Answer: Z": None,
+    "A or B": None,
+    "A, B": None, "A\nB": None, "Option A\nOption C": None, "AB": None, "1": None, "The model plays well.": None,
+    "A. piano": None,
+    "I cannot tell": None, "Both A and D": None, "I'm sorry, but I cannot help with that.": None,
+    "guitar or piano": None,
 }  # fmt: skip
 
 
@@ -103,7 +111,8 @@ def test_what_the_judge_reads_is_scored_and_what_it_cannot_read_is_unparsed():
     assert (judged(OFFICIAL, options, "B").value, judged(OFFICIAL, options, "A").value) == (1.0, 0.0)
     result = judged(OFFICIAL, options, "B")
     assert result.detail == {
-        "replies": ["B"], "letter": "B", "stage": "aligned", "chance": 0.25, "calls": {"n": 1, "cached": 0, "unpriced": 1},
+        "replies": ["B"], "letter": "B", "stage": "aligned", "chance": 0.25,
+        "calls": {"n": 1, "cached": 0, "unpriced": 1},
     }  # fmt: skip
     for reply in ("none", "E", "A or B", "Rating: 5", "What plays?"):
         dropped = judged(OFFICIAL, options, reply)

@@ -20,8 +20,10 @@ ANSWER = "A dog barks twice, so the score is 5."
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"reason": "Much is wrong, so the score is 2.", "score": 5}', "It deserves a 2.\nRating: 5", "Overall, a mark of 2.\nRating: 5",
-        "I would rate it 2.\n[[5]]", '{"score": 2}\n{"score": 4}', '{"score": 2} {"score": 4}', '{"score": 2, "score": 4}',
+        '{"reason": "Much is wrong, so the score is 2.", "score": 5}', "It deserves a 2.\nRating: 5",
+        "Overall, a mark of 2.\nRating: 5",
+        "I would rate it 2.\n[[5]]", '{"score": 2}\n{"score": 4}', '{"score": 2} {"score": 4}',
+        '{"score": 2, "score": 4}',
         "Rating: 3\nIt names the dog.\nRating: 4", "[[3]] It names the dog. [[4]]",
     ],
 )  # fmt: skip
@@ -41,9 +43,12 @@ def test_another_rating_that_counts_less_is_flagged(reply):
 @pytest.mark.parametrize(
     ("reply", "value"),
     [
-        ("It deserves a 5.\nRating: 5", 5), ("Overall, a score of 4 is fair.\nRating: 4", 4), ('{"reason": "fine", "score": 5}', 5),
-        ("The reference says 4 strings, so the answer is 4, and that is right. Rating: 5", 5), ("Of 2 sounds it names 1. Rating: 3", 3),
-        ("Therefore 3 of 5 are right. Rating: 3", 3), (f"The answer says: {ANSWER}\nRating: 1", 1), ('It claims "it deserves a 5".\nRating: 1', 1),
+        ("It deserves a 5.\nRating: 5", 5), ("Overall, a score of 4 is fair.\nRating: 4", 4),
+        ('{"reason": "fine", "score": 5}', 5),
+        ("The reference says 4 strings, so the answer is 4, and that is right. Rating: 5", 5),
+        ("Of 2 sounds it names 1. Rating: 3", 3),
+        ("Therefore 3 of 5 are right. Rating: 3", 3), (f"The answer says: {ANSWER}\nRating: 1", 1),
+        ('It claims "it deserves a 5".\nRating: 1', 1),
     ],
 )  # fmt: skip
 def test_reasoning_that_agrees_or_speaks_of_other_numbers_is_no_contradiction(reply, value):
@@ -54,8 +59,10 @@ def test_reasoning_that_agrees_or_speaks_of_other_numbers_is_no_contradiction(re
 @pytest.mark.parametrize(
     ("reply", "value"),
     [
-        ("Yes\nThe pitch is high. So the answer is no.", None), ("No\nTherefore, yes.", None), ("Yes\nThe verdict: no", None),
-        ("Yes\nThe verdict: yes", 1), ("No\nThe right answer is no option.", 0), ("Yes\nIt is so, no doubt.", 1), ("Yes. It fits, so yes.", 1),
+        ("Yes\nThe pitch is high. So the answer is no.", None), ("No\nTherefore, yes.", None),
+        ("Yes\nThe verdict: no", None),
+        ("Yes\nThe verdict: yes", 1), ("No\nThe right answer is no option.", 0), ("Yes\nIt is so, no doubt.", 1),
+        ("Yes. It fits, so yes.", 1),
     ],
 )  # fmt: skip
 def test_a_decision_against_its_reasoning_is_none(reply, value):
@@ -101,8 +108,10 @@ def sound(samples, rate=RATE):
 @pytest.mark.parametrize(
     ("answer", "flag"),
     [
-        (sound(np.zeros(RATE)), SILENT), (sound(1e-5 * DRAWS.standard_normal(RATE)), SILENT), (sound(0.1 * DRAWS.standard_normal(2 * RATE)), STEADY),
-        (sound(0.3 * np.sin(np.arange(RATE) / 7)), STEADY), (sound(SPOKEN[0].samples[0, 8000:12000]), TOO_SHORT), (sound([0.1]), TOO_SHORT),
+        (sound(np.zeros(RATE)), SILENT), (sound(1e-5 * DRAWS.standard_normal(RATE)), SILENT),
+        (sound(0.1 * DRAWS.standard_normal(2 * RATE)), STEADY),
+        (sound(0.3 * np.sin(np.arange(RATE) / 7)), STEADY), (sound(SPOKEN[0].samples[0, 8000:12000]), TOO_SHORT),
+        (sound([0.1]), TOO_SHORT),
         (sound(np.concatenate([np.zeros(RATE), SPOKEN[3].samples[0], np.zeros(RATE)])), None), (SPOKEN[1], None),
     ],
 )  # fmt: skip

@@ -27,7 +27,8 @@ from codec_bench.store.answers import CALLS, AnswerRecord, AnswerWriter, Questio
 from codec_bench.types import Response
 
 PLAIN = {
-    "version": 1, "summary": "How good.", "prompt": "Rate.\n{{ question }}\n{{ answer }}", "reply": "rating", "range": (1, 10),
+    "version": 1, "summary": "How good.", "prompt": "Rate.\n{{ question }}\n{{ answer }}", "reply": "rating",
+    "range": (1, 10),
     "needs": ["question"],
 }  # fmt: skip
 PAIR = {**PLAIN, "prompt": "Compare.\n{{ first }}\n{{ second }}", "compares": True, "swap": True, "reply": "pair"}

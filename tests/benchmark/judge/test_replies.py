@@ -406,7 +406,8 @@ def test_hostile_replies_take_time_in_proportion_to_their_length(name):
 
 
 HOSTILE = [
-    "[[5]] ", "[[5]]\n", "[[", "{", '{"score": 5}\n', '{"score":', "Rating: 5\n", "Rating: 5 ", "rating", "5\n", "5 ", "7 8\n",
+    "[[5]] ", "[[5]]\n", "[[", "{", '{"score": 5}\n', '{"score":', "Rating: 5\n", "Rating: 5 ", "rating", "5\n", "5 ",
+    "7 8\n",
     "Yes\n", "\n", "yes, it is so ", "…", "{}", "no",
 ]  # fmt: skip
 

@@ -80,7 +80,8 @@ def test_a_judge_of_a_role_gets_the_answers_of_all_rounds_in_order_and_each_resp
         fenced = re.findall(r"<(\w+) (\w+)>\n(.*?)\n</\1 \2>", text, re.DOTALL)
         assert [(name, texts) for name, _, texts in fenced] == [
             ("criterion", aspect), ("system_prompt", "Play a guide."),
-            ("question", "a"), ("suggestion", "c"), ("question", "d"), ("suggestion", "f"), ("question", "g"), ("suggestion", "i"),
+            ("question", "a"), ("suggestion", "c"), ("question", "d"), ("suggestion", "f"), ("question", "g"),
+            ("suggestion", "i"),
         ]  # fmt: skip
     replies = {one.id: Response(text=f"So.\nRating: {n}") for one, n in zip(requests, (10, 4, 7), strict=True)}
     score = metric.score(options, len(requests), replies)

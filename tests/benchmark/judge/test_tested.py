@@ -65,7 +65,8 @@ def rated(command, tmp_path, url):
     )
     (folder / "benchmark.yaml").write_text(yaml.safe_dump({
         "version": 1, "title": "Mine", "summary": "Questions.", "category": "QA", "kind": "qa", "language": "en",
-        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "part": "part"}}, "subsets": {"part": "part"}, "primary": "rating[alpaca-1-10]",
+        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "part": "part"}},
+        "subsets": {"part": "part"}, "primary": "rating[alpaca-1-10]",
         "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"],
         "published": [{"source": "a paper", "metric": "rating[alpaca-1-10]", "values": {"Somebody": 6}}],
     }))  # fmt: skip

@@ -19,7 +19,8 @@ sacrebleu = pytest.importorskip("sacrebleu")
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 FILES = {"ultraeval_bleu": "bleu", "ultraeval_bleu_zh": "bleu-zh"}
 TEXTS = {
-    "13a": ["The cat sat.", "the cat sat on the mat", "a dog, barking; loudly", "it's 5.5% of it all", "", "hello", "on the mat the cat sat down"],
+    "13a": ["The cat sat.", "the cat sat on the mat", "a dog, barking; loudly", "it's 5.5% of it all", "", "hello",
+        "on the mat the cat sat down"],
     "zh": ["我爱北京天安门", "今天天气很好", "你好，世界！", "我用 iPhone 打电话", "", "好"],
     "ja-mecab": ["今日は良い天気です", "犬が庭で吠えている", "日本語のテキスト", "テキスト"],
     "char": ["abc def", "abd cef", "一二三四五"],

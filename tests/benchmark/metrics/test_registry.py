@@ -19,13 +19,16 @@ from codec_bench.benchmark.metrics.accuracy import RULES
 from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 
 NAMES = [
-    *(f"accuracy[{rule}]" for rule in RULES), "wer[answer]@by-language", "bleu[13a]", "cider", "coco_bleu[4]", "rouge_l", "refusal_rate",
-    "refusal_rate[official/ultraeval-audio/harm]", "ifeval[loose]", "ifeval[official/audiobench]", "ifeval[official/mmau-pro]",
+    *(f"accuracy[{rule}]" for rule in RULES), "wer[answer]@by-language", "bleu[13a]", "cider", "coco_bleu[4]",
+    "rouge_l", "refusal_rate",
+    "refusal_rate[official/ultraeval-audio/harm]", "ifeval[loose]", "ifeval[official/audiobench]",
+    "ifeval[official/mmau-pro]",
     "repeated", "repeated[official/uro-bench]",
 ]  # fmt: skip
 FIELDS = {
     "choices": ["yes", "no"],
-    "instruction_id_list": ["detectable_format:title", "detectable_content:number_placeholders", "detectable_format:number_bullet_lists"],
+    "instruction_id_list": ["detectable_format:title", "detectable_content:number_placeholders",
+        "detectable_format:number_bullet_lists"],
     "kwargs": [{}, {"num_placeholders": 1}, {"num_bullets": 1}], "rule": 13, "rule_target": '{"a": 1}',
 }  # fmt: skip
 

@@ -39,7 +39,8 @@ def value(name, answer):
 def test_an_emotion_and_its_words_count_as_in_uro_benchs_program():
     seen = cases("uro_said_with_emotion")
     answers = [
-        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en", sound_scores=transcribe(one["probabilities"]))
+        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en",
+            sound_scores=transcribe(one["probabilities"]))
         for at, one in enumerate(case["input"] for case in seen)
     ]  # fmt: skip
     result = load_answer_metric("said_with_emotion[official/uro-bench]").compute(answers)

@@ -79,7 +79,8 @@ def test_ordinary_speech_is_no_refusal_of_sound(text):
 
 @pytest.mark.parametrize(
     ("answer", "letter"),
-    [('{"A": 0.1, "B": 0.9}', "B"), ('{"A": 0.1, "Z": 0.9}', None), ('{"dog": 0.3, "horse": 0.7}', None), ('{"A": 1, "B": 1}', None)],
+    [('{"A": 0.1, "B": 0.9}', "B"), ('{"A": 0.1, "Z": 0.9}', None), ('{"dog": 0.3, "horse": 0.7}', None),
+        ('{"A": 1, "B": 1}', None)],
 )  # fmt: skip
 def test_probabilities_are_of_options_alone(answer, letter):
     read = load_steps(["option-letter"])(answer, {"choices": list(answer_forms.CHOICES)})

@@ -24,7 +24,8 @@ FIELDS = {"choices": ["Acoustic guitar", "Bass drum", "Cello", "None"]}
         ("D. Lake Erie", "D"), ("A: first", "A"), ("C\nsince it is loud", "C"), ("A mola lives in D. Lake Erie", "D"),
         ("I think it is B, not A", "B"), ("First, A is wrong. So the answer is B", "B"),
         ("Option A is wrong; option B is right.", "B"),
-        ("The answer is B because A (acoustic guitar) is too soft.", "B"), ("It would be A.", "A"), ("the answer is b because it is loud", "B"),
+        ("The answer is B because A (acoustic guitar) is too soft.", "B"), ("It would be A.", "A"),
+        ("the answer is b because it is loud", "B"),
         # The answer repeats the text of a choice.
         ("Acoustic guitar", "A"), ("a bass drum", "B"), ("It sounds like a cello to me.", "C"), ("None", "D"),
         ("It is not the cello but the bass drum", "B"), ("A. Acoustic guitar", "A"), ("B: bass drum", "B"),
@@ -76,7 +77,8 @@ def test_letters_come_from_the_choices_or_the_argument():
     "fields",
     [
         {"choices": ["(A) Man", "(B) Woman"]}, {"choices": "(A) Man (B) Woman"}, {"choices": '["Man", "Woman"]'},
-        {"choices": {"A": "Man", "B": "Woman"}}, {"choices": {"choice_a": "Man", "choice_b": "Woman", "choice_c": None}},
+        {"choices": {"A": "Man", "B": "Woman"}},
+        {"choices": {"choice_a": "Man", "choice_b": "Woman", "choice_c": None}},
         {"choice_a": "Man", "choice_b": "Woman"},
     ],
 )  # fmt: skip

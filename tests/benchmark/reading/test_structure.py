@@ -22,7 +22,8 @@ def read(name, text):
         ('{"content": true}', "true"), ('{"content": ""}', ""),
         ('{"content": "a"} {"content": "a"}', "a"), ('```json\n{"content": "no closing fence"}', "no closing fence"),
         ('{"content": "a"} {"content": "b"}', None), ('{"content": null}', None), ('{"content": ["a"]}', None),
-        ('{"text": "a"}', "a"), ('{"text": "a", "language": "en"}', None), ("plain", "plain"), ("", None), ('{"content": "unterminated', None), ("{'content': 'python'}", None),
+        ('{"text": "a"}', "a"), ('{"text": "a", "language": "en"}', None), ("plain", "plain"), ("", None),
+        ('{"content": "unterminated', None), ("{'content': 'python'}", None),
         ('["content"]', None),
     ],
 )  # fmt: skip
@@ -69,11 +70,17 @@ BARE = 'well, I said: "no", and left'
 @pytest.mark.parametrize(
     "answer",
     [
-        "{}", "  {}\n", '"{}"', "\u201c{}\u201d", "```\n{}\n```", "```text\n{}\n```", "Transcription: {}", "**Transcription:** {}",
-        "Transcript: {}", 'The transcription is: "{}"', "Here is the transcription: {}", "Here's the transcript of the audio:\n\n{}",
-        "Here is the translation in English: {}", "Sure! Here is the transcript:\n{}", "<|en|>{}", "[en] {}", "[English] {}",
-        "<|startoftranscript|><|en|><|transcribe|>{}<|endoftext|>", "language English<asr_text>{}", "<transcript>{}</transcript>",
-        "<answer>{}</answer>", "\u8f6c\u5199\uff1a{}", "\u8bc6\u522b\u7ed3\u679c\uff1a{}", "\u97f3\u9891\u7684\u8f6c\u5f55\u5185\u5bb9\u5982\u4e0b\uff1a{}", "\u8bd1\u6587\uff1a{}", "Translation: {}", "\u00dcbersetzung: {}",
+        "{}", "  {}\n", '"{}"', "\u201c{}\u201d", "```\n{}\n```", "```text\n{}\n```", "Transcription: {}",
+        "**Transcription:** {}",
+        "Transcript: {}", 'The transcription is: "{}"', "Here is the transcription: {}",
+        "Here's the transcript of the audio:\n\n{}",
+        "Here is the translation in English: {}", "Sure! Here is the transcript:\n{}", "<|en|>{}", "[en] {}",
+        "[English] {}",
+        "<|startoftranscript|><|en|><|transcribe|>{}<|endoftext|>", "language English<asr_text>{}",
+        "<transcript>{}</transcript>",
+        "<answer>{}</answer>", "\u8f6c\u5199\uff1a{}", "\u8bc6\u522b\u7ed3\u679c\uff1a{}",
+        "\u97f3\u9891\u7684\u8f6c\u5f55\u5185\u5bb9\u5982\u4e0b\uff1a{}", "\u8bd1\u6587\uff1a{}", "Translation: {}",
+        "\u00dcbersetzung: {}",
         "\u300c{}\u300d", "**{}**", "The speaker says: {}", '```\nTranscription: "{}"\n```', "<think>{{}}</think>{}",
     ],
 )  # fmt: skip

@@ -181,7 +181,8 @@ def test_spoken_answers_are_read_through_their_transcript():
         exchange(5),
     ]
     output = {
-        0: {TRANSCRIPT: spoken("hello you")}, 1: {TRANSCRIPT: spoken("")}, 2: {TRANSCRIPT: Score.failed("no ears", "t/1")},
+        0: {TRANSCRIPT: spoken("hello you")}, 1: {TRANSCRIPT: spoken("")},
+        2: {TRANSCRIPT: Score.failed("no ears", "t/1")},
         3: {}, 5: {TRANSCRIPT: spoken("what?")},
     }  # fmt: skip
     items, readings = AnswerScorer("m", scheme([Length()], chain=OUTPUT)).score(requests, output)
@@ -250,7 +251,8 @@ def test_missing_fields_are_refused_and_not_counted_as_wrong():
 
 
 NOBODY_KNOWS = [
-    "accuracy[exact]", "accuracy[choice]", "accuracy[official/ultraeval-audio/prefix-match]", "wer[answer]", "cer[answer]",
+    "accuracy[exact]", "accuracy[choice]", "accuracy[official/ultraeval-audio/prefix-match]", "wer[answer]",
+    "cer[answer]",
     "bleu[13a]", "coco_bleu[4]", "cider", "rouge_l", "rouge_l[coco]", "meteor[exact-stem]", "ifeval[strict]",
 ]  # fmt: skip
 
@@ -304,7 +306,9 @@ def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads
 
 
 def test_an_answer_that_a_published_rule_cannot_read_counts_as_wrong_like_one_that_the_steps_cannot_read():
-    """Of eight answers five are read and one of them is right: 0.2 with failures left out, and 1/8 with them as wrong."""
+    """Of eight answers five are read and one of them is right: 0.2 with failures left out, and
+    1/8 with them as wrong.
+    """
     metric = load_answer_metric("accuracy[official/air-bench/foundation]")
     fields = {"choices": ["a dog", "a cat"]}
     texts = ["A. a dog", *["B. a cat"] * 4, *["I hear it"] * 3]

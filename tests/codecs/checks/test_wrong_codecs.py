@@ -1,4 +1,6 @@
-"""Codecs that have passed for right, each named by the check that it fails; and codecs that are right and must not be."""
+"""Codecs that have passed for right, each named by the check that it fails; and codecs that
+are right and must not be.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ PLANTED_IN = {
     "SaysCausal": {"causal label"},
     "LeaksOverLongClips": {"batch"},
 }
-# Those that a comparison of outputs with each other, one coded twice, or no stream let through: all that they are named by.
+# Those that a comparison of outputs with each other, one coded twice, or no stream let through: all that they are named
+# by.
 ALONE_IN = {
     "LosesTheLastFrame": {"last frame"},
     "LosesTwoFrames": {"last frame"},

@@ -1,4 +1,6 @@
-"""ChatTTS's codec against numbers of the original with the same stand-in weights, one item at a time, and in batches."""
+"""ChatTTS's codec against numbers of the original with the same stand-in weights, one item at
+a time, and in batches.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,8 @@ def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     for broken, says in (
         (replace(codes, num_samples=9999), "9999 samples have"),
         (replace(codes, streams=codes.streams[:2]), "5000 samples have"),
-        (replace(codes, streams=(*codes.streams[:2], replace(codes.streams[2], values=codes.streams[2].values + 4096))), "0 to 4095"),
+        (replace(codes, streams=(*codes.streams[:2], replace(codes.streams[2], values=codes.streams[2].values + 4096))),
+            "0 to 4095"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=says):
             codec.decode([broken])

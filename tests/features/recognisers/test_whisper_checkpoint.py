@@ -1,4 +1,6 @@
-"""Whisper's checkpoints: what their names mean, where they are looked for, and what is said of a broken or another one."""
+"""Whisper's checkpoints: what their names mean, where they are looked for, and what is said of
+a broken or another one.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,9 @@ def test_a_type_of_ctranslate2_alone_is_refused():
 
 @pytest.fixture
 def published(whispers, tmp_path, monkeypatch):
-    """Puts whisper-tiny where published weights are looked for, in the layouts that are named; nothing else is there."""
+    """Puts whisper-tiny where published weights are looked for, in the layouts that are named;
+    nothing else is there.
+    """
 
     def put(*layouts):
         for variable in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE"):

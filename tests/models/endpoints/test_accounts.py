@@ -32,7 +32,8 @@ def test_what_is_not_known_is_none_and_not_0(prices, usage, cost):
 
 
 @pytest.mark.parametrize("prices", [{"inputs": 1}, {"input": -1}, {"input": "1"}, {"input": True},
-                                    *({kind: value} for kind in NUMBERS for value in (math.nan, math.inf, -math.inf))])  # fmt: skip
+                                    *({kind: value} for kind in NUMBERS
+                                        for value in (math.nan, math.inf, -math.inf))])  # fmt: skip
 def test_prices_that_are_none(prices):
     (item,) = prices
     with pytest.raises(UserError, match=f"price of '{item}'"):

@@ -165,7 +165,8 @@ def test_batches_fit_openais_types(kit, tmp_path):
             return kit.reply(b"<html>", 502, kind="text/html")
         status = statuses[int(seen.path[-1])]
         batch = types.Batch(
-            id="b", completion_window="24h", created_at=1, endpoint="/v1/chat/completions", input_file_id="i", object="batch",
+            id="b", completion_window="24h", created_at=1, endpoint="/v1/chat/completions", input_file_id="i",
+            object="batch",
             status=status, output_file_id="o", error_file_id="e",
         )  # fmt: skip
         return kit.reply(json.loads(batch.model_dump_json()))
@@ -192,7 +193,8 @@ def test_batches_fit_openais_types(kit, tmp_path):
 @pytest.mark.parametrize(
     "line, outcome",
     [
-        ({"custom_id": "k", "response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, BatchOutcome("k", 200, {}, "r")),
+        ({"custom_id": "k", "response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None},
+            BatchOutcome("k", 200, {}, "r")),
         ({"custom_id": "k", "response": None, "error": {"code": "batch_expired"}}, None),
         ({"custom_id": "k", "response": None, "error": {"code": "server_error"}}, 500),
         ({"custom_id": "k", "response": {"status_code": "x"}}, 500),

@@ -142,9 +142,11 @@ def test_spent_credit_is_not_waited_for(kit):
 @pytest.mark.parametrize(
     ("location", "hint"),
     [
-        ("https://elsewhere.example/v1/x", "redirects to https://elsewhere.example/v1/x; give https://elsewhere.example/v1 as base_url"),
+        ("https://elsewhere.example/v1/x",
+            "redirects to https://elsewhere.example/v1/x; give https://elsewhere.example/v1 as base_url"),
         ("/v2/x", "give http://127.0.0.1:PORT/v2 as base_url"),
-        ("https://elsewhere.example/login", "redirects to https://elsewhere.example/login; is base_url (http://127.0.0.1:PORT/v1) right?"),
+        ("https://elsewhere.example/login",
+            "redirects to https://elsewhere.example/login; is base_url (http://127.0.0.1:PORT/v1) right?"),
     ],
 )  # fmt: skip
 def test_a_redirect_is_reported_as_the_base_url_that_it_means_and_not_followed(kit, location, hint):
@@ -375,7 +377,8 @@ def test_the_key_is_sent_and_never_shown(kit, monkeypatch, caplog):
 def test_keys_where_none_may_be():
     key = "sk-abcdefghijklmnop1234"
     for make in (lambda: ApiKey(key), lambda: ApiKey("my key"), lambda: check_url(f"https://me:{key}@host/v1"),
-                 lambda: check_url(f"https://host/v1?api_key={key}"), lambda: check_headers({"X-Api-Key": key})):  # fmt: skip
+                 lambda: check_url(f"https://host/v1?api_key={key}"),
+        lambda: check_headers({"X-Api-Key": key})):  # fmt: skip
         with pytest.raises(UserError) as caught:
             make()
         assert key not in str(caught.value)
@@ -388,7 +391,13 @@ def test_what_a_service_says_is_one_short_line():
 
 
 def test_errors_of_every_layout():
-    for body in ({"error": {"message": "m", "code": "c"}}, {"error": "m"}, {"message": "m"}, {"detail": "m"}, [{"error": {"message": "m"}}]):  # fmt: skip
+    for body in (
+        {"error": {"message": "m", "code": "c"}},
+        {"error": "m"},
+        {"message": "m"},
+        {"detail": "m"},
+        [{"error": {"message": "m"}}],
+    ):
         assert error_of(json.dumps(body))[0] == "m"
     assert error_of('{"detail": [{"loc": ["x"]}]}')[0] == '[{"loc": ["x"]}]'
     assert error_of("plain")[0] == "plain"

@@ -10,13 +10,18 @@ from codec_bench.models import load_model
 from codec_bench.models.endpoints.error_texts import Lesson, cause_of, lesson_of, mistake_of
 
 SENT = ["max_tokens", "temperature", "repetition_penalty", "thinkingConfig.thinkingBudget", "maxOutputTokens"]
-OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                           "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}}  # fmt: skip
-OPENAI_HEAT = {"error": {"message": "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
-                         "type": "invalid_request_error", "param": "temperature", "code": "unsupported_value"}}  # fmt: skip
+OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                                      "'max_completion_tokens' instead.",
+                           "type": "invalid_request_error", "param": "max_tokens",
+    "code": "unsupported_parameter"}}  # fmt: skip
+OPENAI_HEAT = {"error": {"message": "Unsupported value: 'temperature' does not support 0 with this model. Only the "
+                                    "default (1) value is supported.",
+                         "type": "invalid_request_error", "param": "temperature",
+    "code": "unsupported_value"}}  # fmt: skip
 LITELLM = {
     "error": {
-        "message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0. Only temperature=1 is supported."
+        "message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0. Only temperature=1 is "
+        "supported."
     }
 }
 PYDANTIC = {
@@ -34,7 +39,8 @@ GEMINI = {
 }
 CONTEXT = {
     "error": {
-        "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 (max_tokens=256 is too large). Please reduce the length."
+        "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 (max_tokens=256 is "
+        "too large). Please reduce the length."
     }
 }
 MODEL = {
@@ -81,7 +87,8 @@ def test_which_parameter_a_service_does_not_take(message, lesson):
 )
 def test_which_setting_mends_it(message, mends):
     hint = mistake_of(
-        json.dumps(message) if not isinstance(message, str) else message, name="mine", model="gpt-9", audio_as="input_audio", others=["modalities"]
+        json.dumps(message) if not isinstance(message, str) else message, name="mine", model="gpt-9",
+        audio_as="input_audio", others=["modalities"]
     )  # fmt: skip
     assert hint is None if mends is None else mends in hint
 

@@ -24,13 +24,16 @@ from codec_bench.models.endpoints.retries import (
 
 from ...apps.conversation.virtual import VirtualLoop
 
-GEMINI = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
-    {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
+GEMINI = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.",
+    "details": [
+    {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+        "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
     {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]}}  # fmt: skip
 DAY = json.loads(json.dumps(GEMINI).replace("PerMinute", "PerDay"))
 OPENAI = {
     "error": {
-        "message": "Rate limit reached for gpt-audio on requests per min (RPM): Limit 3, Used 3. Please try again in 20s.",
+        "message": "Rate limit reached for gpt-audio on requests per min (RPM): Limit 3, Used 3. Please try again in "
+        "20s.",
         "code": "rate_limit_exceeded",
     }
 }

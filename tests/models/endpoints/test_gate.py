@@ -82,7 +82,9 @@ def test_a_cancelled_wait_loses_no_place():
 
 
 def test_a_question_that_sends_two_requests_at_once_does_not_wait_for_its_own_place():
-    """A cascade hears all sounds of a question at once; the first answer holds the only place that the second may take."""
+    """A cascade hears all sounds of a question at once; the first answer holds the only place
+    that the second may take.
+    """
 
     async def main():
         client = Persistence(1)
@@ -106,7 +108,9 @@ def test_a_question_that_sends_two_requests_at_once_does_not_wait_for_its_own_pl
 
 
 def test_a_request_that_ends_after_its_question_was_abandoned_holds_no_place():
-    """One sound of a question cannot be read, and the question fails while another of its sounds is still being heard."""
+    """One sound of a question cannot be read, and the question fails while another of its
+    sounds is still being heard.
+    """
 
     async def main():
         client, ended = Persistence(1), asyncio.Event()

@@ -11,7 +11,13 @@ from codec_bench.models import load_model
 from codec_bench.models.endpoints.json_endpoint import at
 from codec_bench.types import Message, Request
 
-BODY = {"q": "{{ text }}", "sound": "{{ audio }}", "who": "I am {{ system }}", "n": "{{ parameters.n }}", "fixed": [1, {"a": None, "b": True}]}  # fmt: skip
+BODY = {
+    "q": "{{ text }}",
+    "sound": "{{ audio }}",
+    "who": "I am {{ system }}",
+    "n": "{{ parameters.n }}",
+    "fixed": [1, {"a": None, "b": True}],
+}
 
 
 def answered(kit, answer, request, **options):
@@ -100,7 +106,9 @@ def test_pieces(kit, end):
         kit, kit.reply(stream, kind="x/y"), kit.question(wants="audio"), pieces_text="last", text_after="a: ", **options
     )
     assert response.text == "yes" and response.audio.samples.tolist() == [[0.5, -0.5, 0.25]]
-    response, _ = answered(kit, kit.reply(b"data: {\"text\": \"a\"}\n\ndata: {\"text\": \"b\"}\n\ndata: [DONE]\n"), kit.question(), reply="pieces")  # fmt: skip
+    response, _ = answered(
+        kit, kit.reply(b'data: {"text": "a"}\n\ndata: {"text": "b"}\n\ndata: [DONE]\n'), kit.question(), reply="pieces"
+    )
     assert response.text == "ab"
 
 

@@ -105,7 +105,8 @@ def test_speech(kit):
     fields = {"text": "Hello.", "instruction": "whisper", "language": "en"}
     response, service = speech(kit, kit.reply(wav, kind="audio/wav"), fields, voice="alloy", parameters={"speed": 1.0})
     assert service.seen[0].json == {
-        "model": "m1", "input": "Hello.", "instructions": "whisper", "voice": "alloy", "response_format": "wav", "speed": 1.0}  # fmt: skip
+        "model": "m1", "input": "Hello.", "instructions": "whisper", "voice": "alloy", "response_format": "wav",
+        "speed": 1.0}  # fmt: skip
     assert response.audio.sample_rate_hz == 24_000 and response.audio.num_samples == 7_200
 
 

@@ -149,7 +149,13 @@ def test_a_stream_that_breaks_is_tried_again_and_fails(kit, case):
         "not a stream": always(kit.reply(kit.chat())),
     }
     response, service, _ = answered(kit, handles[case], kit.question(), stream=True, attempts=2)
-    text = {"cut": "broke", "no end": "ended before", "error": "engine died", "not JSON": "not JSON", "not a stream": "expected a stream"}  # fmt: skip
+    text = {
+        "cut": "broke",
+        "no end": "ended before",
+        "error": "engine died",
+        "not JSON": "not JSON",
+        "not a stream": "expected a stream",
+    }
     assert response.status == "failed" and text[case] in response.reason
     assert len(service.seen) == 2 == response.attempts and response.text is None
 

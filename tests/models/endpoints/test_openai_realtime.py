@@ -60,7 +60,11 @@ def done(status="completed", **more):
 @pytest.mark.parametrize("layout, name", [("beta", "response.text.delta"), ("ga", "response.output_text.delta")])
 def test_words(kit, monkeypatch, layout, name):
     turn = [{"type": "response.created"}, {"type": name, "delta": "a "}, {"type": name, "delta": "tone"}, done()]
-    request = Request("q", (Message("system", ("be brief",)), *kit.question("What?", kit.tone(0.5)).messages), parameters={"max_tokens": 9})  # fmt: skip
+    request = Request(
+        "q",
+        (Message("system", ("be brief",)), *kit.question("What?", kit.tone(0.5)).messages),
+        parameters={"max_tokens": 9},
+    )
     response, (seen,) = talked(kit, monkeypatch, turn, request=request, layout=layout)
     assert (response.status, response.text, response.finish, response.audio) == ("ok", "a tone", "stop", None)
     assert response.usage == {
@@ -108,7 +112,8 @@ def test_no_sound_where_sound_is_requested(kit, monkeypatch):
 @pytest.mark.parametrize(
     "turn, status, message, times",
     [
-        ([{"type": "error", "error": {"type": "invalid_request_error", "message": "no such audio"}}], "refused", "no such audio", 1),
+        ([{"type": "error", "error": {"type": "invalid_request_error", "message": "no such audio"}}], "refused",
+            "no such audio", 1),
         ([{"type": "error", "error": {"type": "server_error", "message": f"oops {KEY}"}}], "failed", "oops ***", 3),
         ([done("failed", status_details={"error": {"type": "server_error", "message": "dead"}})], "failed", "dead", 3),
         ([done("incomplete", status_details={"reason": "content_filter"})], "refused", "filter", 1),

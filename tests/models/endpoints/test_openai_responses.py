@@ -34,7 +34,8 @@ def body(*content, status="completed", **more):
             {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": list(content)},
         ],
         "usage": {
-            "input_tokens": 30, "output_tokens": 9, "total_tokens": 39, "output_tokens_details": {"reasoning_tokens": 4},
+            "input_tokens": 30, "output_tokens": 9, "total_tokens": 39,
+            "output_tokens_details": {"reasoning_tokens": 4},
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         },
         **more,

@@ -30,7 +30,9 @@ SPEAK = Request("q", fields={"text": "Hello.", "language": "en"}, wants="audio")
 
 
 def test_elevenlabs_speaks(kit, monkeypatch):
-    """https://elevenlabs.io/docs/api-reference/text-to-speech/convert and the package elevenlabs, read on 2026-11-22."""
+    """https://elevenlabs.io/docs/api-reference/text-to-speech/convert and the package
+    elevenlabs, read on 2026-11-22.
+    """
     monkeypatch.setenv("ELEVENLABS_API_KEY", "eleven-secret-key")
 
     async def handle(seen, writer):
@@ -136,7 +138,8 @@ def test_hosts_of_workspaces_are_the_vendors_own():
     """
     hosts = {
         "https://ws-1.cn-beijing.maas.aliyuncs.com/compatible-mode/v1": True,
-        "https://api.openai.com/v1": True, "http://localhost:8000/v1": False, "https://maas.aliyuncs.com.evil.example/v1": False,
+        "https://api.openai.com/v1": True, "http://localhost:8000/v1": False,
+        "https://maas.aliyuncs.com.evil.example/v1": False,
     }  # fmt: skip
     assert {url: is_vendor(url) for url in hosts} == hosts
     workspace = load_model("qwen3.5-omni-plus", {"base_url": next(iter(hosts))})

@@ -174,7 +174,8 @@ def test_identity_tells_what_changes_an_answer(folder, tmp_path):
     first = model(folder).identity
     assert first == model(folder).identity and json.dumps(first)
     changed = [
-        {"dtype": "bfloat16"}, {"parameters": {"max_tokens": 7}}, {"template": "plain"}, {"system": "x"}, {"reasoning_end": "x"}
+        {"dtype": "bfloat16"}, {"parameters": {"max_tokens": 7}}, {"template": "plain"}, {"system": "x"},
+        {"reasoning_end": "x"}
     ]  # fmt: skip
     assert all(model(folder, **options).identity != first for options in changed)
     assert model(folder, batch_s=9.0).identity == first  # answers do not depend on the batch
@@ -197,7 +198,8 @@ def test_half_precision_answers_too(folder):
 
 def speaking(omni, **options):
     loaded = TransformersModel(
-        ModelInfo("speaks", outputs=("text", "audio")), weights=str(omni), device="cpu", parameters={"max_tokens": 6}, **options
+        ModelInfo("speaks", outputs=("text", "audio")), weights=str(omni), device="cpu", parameters={"max_tokens": 6},
+        **options
     )  # fmt: skip
     loaded.load()
     # The published ends of the talker's codes lie beyond the tiny one's vocabulary.

@@ -109,7 +109,8 @@ def test_qwen2_audio_answers_as_transformers_does(models):
     for k, seconds in enumerate(SECONDS[:4]):
         requested = request(k, seconds)
         turns = [
-            {"role": m.role, "content": [{"type": "text", "text": p} if isinstance(p, str) else {"type": "audio", "audio_url": "x"} for p in m.content]}
+            {"role": m.role, "content": [{"type": "text", "text": p} if isinstance(p, str)
+                else {"type": "audio", "audio_url": "x"} for p in m.content]}
             for m in requested.messages
         ]  # fmt: skip
         text = processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
@@ -247,7 +248,8 @@ def test_draws_depend_on_the_seed_and_on_nothing_else(models):
 
 @pytest.mark.parametrize(
     ("parameters", "reason"),
-    [({"presence_penalty": 1}, "parameter 'presence_penalty'"), ({"max_tokens": 0}, "max_tokens=0"), ({"temperature": -1}, "temperature=-1"), ({"stop": [""]}, "stop=")],
+    [({"presence_penalty": 1}, "parameter 'presence_penalty'"), ({"max_tokens": 0}, "max_tokens=0"),
+        ({"temperature": -1}, "temperature=-1"), ({"stop": [""]}, "stop=")],
 )  # fmt: skip
 def test_parameters_that_mean_nothing_are_refused_and_others_answered(models, parameters, reason):
     bad, good = models("qwen2_audio").answer([request(0, 1.0, parameters=parameters), request(1, 1.0)])

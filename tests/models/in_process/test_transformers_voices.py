@@ -228,7 +228,8 @@ def test_the_command_runs_a_benchmark_with_it(name, folders, command, tmp_path):
     miniature.build("seed-tts-eval-en", tmp_path / "mirror")
     model, folder = {"csm": "csm-1b", "dia": "dia-1.6b"}[name], folders(name)
     code, _, talk = command(
-        "run", "seed-tts-eval-en", "--model", model, "--data", tmp_path / "mirror", "--limit", 3, "--device", "cpu", "--workers", 1,
+        "run", "seed-tts-eval-en", "--model", model, "--data", tmp_path / "mirror", "--limit", 3, "--device", "cpu",
+        "--workers", 1,
         "--set", f"{model}.weights={folder}", "--set", f"{model}.parameters.max_tokens=12",
         "--set", 'seed-tts-eval-en.metrics=["wer[pocketsphinx]"]', "--out", tmp_path / "run", "--save-audio", "all",
     )  # fmt: skip
