@@ -48,7 +48,7 @@ class JudgeCheck:
     Args:
         folder: of the questions and the record of the replies. test: the figures by part, stored for this user.
         excluded: questions without a request. broken: unfinished parts; the same call continues them. Both with
-        reasons.
+            reasons.
         previews: with `dry_run`, the questions and their cost; there is no test then.
     """
 
