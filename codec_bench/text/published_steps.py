@@ -123,7 +123,7 @@ def _alphanumeric(text: str) -> str:
 
 def _newmm() -> Step:
     """Cut Thai into words by pythainlp's dictionary, without its folder in the user's home."""
-    if "PYTHAINLP_READ_MODE" not in os.environ:  # it refuses the old name beside the new one
+    if "PYTHAINLP_READ_MODE" not in os.environ:  # it refuses both names at once
         os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     word_tokenize = optional("pythainlp.tokenize", "cutting Thai into words", "pythainlp").word_tokenize
     return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))

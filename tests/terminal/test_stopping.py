@@ -153,7 +153,7 @@ def test_profile_keeps_the_codecs_that_are_measured(stopped, tmp_path):
     ]
     text, again = stopped(*requests)
     (folder,) = (tmp_path / "runs").iterdir()
-    assert text == f"stopped; 1 of 2 codecs are measured and kept in runs/{folder.name}"
+    assert text == f"stopped; 1 of 2 codecs are measured and stored in runs/{folder.name}"
     before = json.loads((folder / "measured.json").read_text())["codecs"]
     assert list(before) == ["g711-ulaw"]
     continued(again, tmp_path)

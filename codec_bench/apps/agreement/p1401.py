@@ -191,8 +191,8 @@ def p1401(
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> quality = np.repeat(np.linspace(1.5, 4.5, 8), 4)
-        >>> heard = np.clip(np.round(np.repeat(quality, 6) + rng.normal(0, 0.7, 192)), 1, 5)
-        >>> votes = Votes(np.repeat(np.arange(32), 6), heard)
+        >>> scores = np.clip(np.round(np.repeat(quality, 6) + rng.normal(0, 0.7, 192)), 1, 5)
+        >>> votes = Votes(np.repeat(np.arange(32), 6), scores)
         >>> names = [f"{system}/{clip}" for system in "abcdefgh" for clip in range(4)]
         >>> good = Values("good", quality + rng.normal(0, 0.1, 32), range=(1, 5))
         >>> found = p1401([good], votes, names, [name[0] for name in names])
@@ -363,7 +363,7 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize_scalar
 
     def solved(*columns: np.ndarray) -> tuple[float, np.ndarray]:
-        """Solve least squares in the span of cubics given by their coefficients."""
+        """Solve least squares in the span of cubics with these coefficients."""
         basis = np.stack(columns, axis=1)
         design = np.stack([np.ones_like(t), t, t**2, t**3], axis=1) @ basis
         coefficients = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]

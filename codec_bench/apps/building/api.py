@@ -108,7 +108,7 @@ def build(
         if target is None:
             return built
         if not built.funnel.usable:
-            notify("no item was kept, so nothing is pushed")
+            notify("no item is usable, so nothing is pushed")
             return built
         notify(f"pushing {built.folder} to {target.repository}")
         return replace(built, pushed=push_set(built.folder, target))
@@ -139,13 +139,10 @@ class Built:
         """What is missing and where most items dropped; empty if complete."""
         funnel = self.funnel
         if not funnel.usable:
-            return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
+            return f"0 of {funnel.items:,} items are usable, so no benchmark.yaml was written; {funnel.most_fell()}"
         reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
         if self.target is not None and funnel.usable + reviewed < self.target:
-            return (
-                f"the recipe asks for {self.target:,} items, of which {funnel.usable:,} could be kept; "
-                f"{funnel.most_fell()}"
-            )
+            return f"the recipe asks for {self.target:,} items, and {funnel.usable:,} are usable; {funnel.most_fell()}"
         return ""
 
 

@@ -22,7 +22,7 @@ def build(
         typer.Option("--script", help="In place of --out: write the sheet of the lines that people read aloud, with "
                                       "their file names.")] = None,
     review: Annotated[bool,
-        typer.Option("--review", help="Write sheets on which people accept, edit or drop the kept questions.")] = False,
+        typer.Option("--review", help="Write sheets on which people accept, edit or drop the usable questions.")] = False,
     reviewed: Annotated[list[Path] | None,
         typer.Option("--reviewed", help="A file that a reviewer saved; give the option once for each.")] = None,
     push: Annotated[str | None,
@@ -82,7 +82,7 @@ def build(
         console().print(table(("step", "items", "dropped because", "dropped"), rows))
     if funnel.usable:
         run = f"codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
-        talk(f"{funnel.usable:,} of {funnel.items:,} items were kept: {run}")
+        talk(f"{funnel.usable:,} of {funnel.items:,} items are usable: {run}")
     if built.shortage:
         talk(built.shortage)
     for sheet in built.sheets:

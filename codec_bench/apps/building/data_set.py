@@ -160,7 +160,7 @@ def funnel_text(funnel: Funnel) -> str:
     parts = [
         table_text(("step", "items that reached it", "dropped because", "dropped"), funnel.rows()),
         f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that "
-        f"were kept in the end:\n",
+        f"became usable:\n",
         table_text(("step", "reason", "tries"), funnel.counts(funnel.failed) or [("-", "none failed", 0)]),
     ]
     for name, held in funnel.as_dict()["groups"].items():
@@ -251,7 +251,7 @@ def card_text(
     spreads = [(name, *_spread(values)) for name, values in numbers.items()]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
-        f"{funnel.usable:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was "
+        f"{funnel.usable:,} of {funnel.items:,} items are usable. `dropped.jsonl` has the reason of every item that was "
         "dropped." + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
@@ -309,7 +309,7 @@ def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, An
         raise UserError(f"'{repository}' is no name of a repository", hint="expected OWNER/NAME")
     if recipe.licence is None or _NOT_NAMED.fullmatch(recipe.licence):
         raise UserError(
-            f"the recipe '{recipe.title}' does not name the licence under which the data set is given on, so it is not "
+            f"the recipe '{recipe.title}' does not name the licence under which the data set is distributed, so it is not "
             f"pushed",
             hint="name it with 'licence' in the recipe",
         )

@@ -245,11 +245,8 @@ class Funnel:
             _, usable, tries = self.groups[name][value]
             if not usable:
                 (step, reason), _ = causes.most_common(1)[0]
-                tried = f"{tries:,} tries, most often" if tries > 1 else "1 try,"
-                sentences.append(
-                    f"the {name} '{value}' was never usable: no item was kept in {tried} because {reason} (step "
-                    f"'{step}')"
-                )
+                tried = f"{tries:,} tries failed, most often" if tries > 1 else "1 try failed"
+                sentences.append(f"the {name} '{value}' was never usable: {tried} because {reason} (step '{step}')")
         return sentences
 
     def counts(self, counted: Mapping[str, Counter[Diagnostic]]) -> list[tuple[str, Diagnostic, int]]:

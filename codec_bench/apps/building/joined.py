@@ -45,7 +45,7 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
     """Return the lines of one item; file names hold a hash against mix-ups.
 
     Raises:
-        Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
+        Unspeakable: a line cannot be spoken, the options sound alike, or the answer names none of them.
     """
     check_answer(text)
     language = recipe.language
@@ -87,7 +87,7 @@ def write_script(
         file: the sheet, a CSV file.
 
     Returns:
-        Number of lines, and excluded items by reason why they cannot be said.
+        Number of lines, and excluded items by reason why they cannot be spoken.
 
     Raises:
         UnknownName: there is no such recipe.

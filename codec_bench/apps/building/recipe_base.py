@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from codec_bench.benchmark.definition.schema import Strict
 
 UNIT = "unit"
-"""The column that names dependent items where duplicates are kept."""
+"""The column that names dependent items where duplicates stay."""
 
 
 class Draw(Strict):

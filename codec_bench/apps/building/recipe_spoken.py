@@ -16,7 +16,7 @@ class Dialogue(Strict):
     """Dialogues, spoken by one voice per speaker; question and options stay written.
 
     Args:
-        column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with
+        column: a list of turns, or a text with one turn a line: `NAME: TEXT`. A turn may also be a mapping with
             `speaker` and `text`.
         genders: `female` or `male` for patterns of speakers' names (`W*`), the first match first; other speakers get
             any voice.

@@ -63,8 +63,8 @@ class BuildRecord:
         elif held != identity:
             self._db.close()
             raise RunMismatch(
-                f"'{folder}' was begun with other {', '.join(_differences(held, identity))}",
-                hint="give another --out, or build with what it was begun with",
+                f"'{folder}' was started with other {', '.join(_differences(held, identity))}",
+                hint="give another --out, or build with the same settings",
             )
 
     def done(self) -> set[str]:

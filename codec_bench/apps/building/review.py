@@ -69,7 +69,7 @@ class Reviewed:
         waiting = max(0, item_count - stay)
         counts_text = ", ".join(f"{word}: {counts[name]:,}" for name, word in (*_DONE.items(), ("drop", "dropped")))
         reviewed = (
-            f"People reviewed {len(self.decisions):,} questions ({counts_text}) and kept "
+            f"People reviewed {len(self.decisions):,} questions ({counts_text}) and accepted "
             f"{100 * stay / len(self.decisions):.1f} % of them."
         )
         return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
@@ -146,7 +146,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
 
 
 def _reviewable(item: BuildItem, folder: Path) -> ListeningItem:
-    assert item.row is not None and item.sound is not None, "only kept items are reviewed"
+    assert item.row is not None and item.sound is not None, "only usable items are reviewed"
     sound = folder / f"{item.key}.flac"
     sound.write_bytes(item.sound)
     row = item.row

@@ -30,7 +30,7 @@ def slurm(
     at_once: Annotated[int | None, typer.Option("--at-once", help="How many parts run at a time.")] = None,
     sbatch: Annotated[list[str] | None,
         typer.Option("--sbatch",
-            help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
+            help="A further argument of sbatch, such as --account=me; repeatable.")] = None,
     again: Annotated[bool,
         typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm "
                                      "runs at the end does this.")] = False,
@@ -77,7 +77,7 @@ def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
     name, *options = typed or [""]
     if name not in _COMMANDS:
         raise UserError(
-            f"slurm was given the command '{name}'; expected eval, score or run with its options",
+            f"slurm got the command '{name}'; expected eval, score or run with its options",
             hint="codec-bench slurm eval --codec opus-12k --data DIR --metrics stoi --out runs/x --parts 8",
         )
     conflicting = [option for option in options if option.partition("=")[0] in _RESERVED]

@@ -39,7 +39,7 @@ class PartFolders:
         started = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
         if isinstance(started, int) and of not in (None, started):
             raise UserError(
-                f"the run in '{out}' was begun in {started} shards; got {of}",
+                f"the run in '{out}' was started in {started} shards; got {of}",
                 hint=f"give --shards {started}, or another --out",
             )
         _check_ours(out)
@@ -100,7 +100,7 @@ def _check_ours(out: Path) -> None:
     run.close()
     if not meta.get(MERGED):
         raise UserError(
-            f"'{out}' holds a run that was begun without Ray",
+            f"'{out}' holds a run that was started without Ray",
             hint="give another --out, or continue it without --executor ray",
         )
 

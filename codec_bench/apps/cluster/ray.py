@@ -78,7 +78,7 @@ def execute_on_ray(
         UserError: Ray is not installed or does not answer, a node does not see the folder, or as for `execute`.
     """
     if evaluation.source.shard is not None:
-        raise UserError("a shard was asked for and --executor ray, which makes shards itself", hint="leave --shard out")
+        raise UserError("--shard and --executor ray exclude each other: Ray makes the shards", hint="leave --shard out")
     check_there(cluster.address)
     plan = plan_evaluation(evaluation, running)
     for attempt in open_folders(evaluation, plan, out, running):
@@ -94,7 +94,7 @@ def _execute_in(
     for system in plan.systems:
         if system.live is not None:
             raise UserError(
-                f"the codec '{system.name}' was given as an object, which cannot be sent to the nodes of a Ray cluster",
+                f"the codec '{system.name}' is an object, which cannot be sent to the nodes of a Ray cluster",
                 hint="give its name, such as ./mine.py:MyCodec",
             )
     running.on_folder(folder.path, folder.words)
@@ -246,7 +246,7 @@ class _Driver:
             why = f"the Ray cluster has had no node to run on for {NO_NODE_S:.0f} s"
         if why:
             raise UserError(
-                f"{why}; {self._most:,} of {self.count.total:,} items are finished and kept in '{self._folders.out}'",
+                f"{why}; {self._most:,} of {self.count.total:,} items are finished in '{self._folders.out}'",
                 hint="the same command goes on with the rest when the cluster is back; ray status shows its nodes",
             )
 
@@ -336,7 +336,7 @@ class _Driver:
             self._not_started += 1
             if self._not_started >= NOT_STARTED:
                 raise UserError(
-                    f"{NOT_STARTED} actors ended before they had begun; the last: {first_line(error)}",
+                    f"{NOT_STARTED} actors ended before they started; the last: {first_line(error)}",
                     hint="codec-bench must be installed on every node, in the environment that Ray was started from",
                 ) from error
 

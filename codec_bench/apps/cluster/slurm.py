@@ -309,7 +309,7 @@ def _sbatch(*arguments: str) -> str:
     done = _called("sbatch", "--parsable", *arguments)
     match = _ID.match(done)
     if match is None:
-        raise UserError(f"sbatch said {done!r}; expected the number of a job")
+        raise UserError(f"sbatch printed {done!r}; expected the number of a job")
     return match.group()
 
 
@@ -327,7 +327,7 @@ def _called(program: str, *arguments: str) -> str:
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
         message = " ".join((done.stderr or done.stdout).split())
-        hint = "further arguments of sbatch can be given by --sbatch"
+        hint = "--sbatch passes further arguments to sbatch"
         if "Invalid job array specification" in message:
             hint = "give fewer --parts: Slurm allows less than its MaxArraySize, which scontrol show config prints"
         raise UserError(f"{program} refused: {message}", hint=hint)

@@ -152,7 +152,7 @@ def converse(
             return measure_run(out_folder.path)
     systems = [own_name(name) for name in names(model)]
     if not systems:
-        raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
+        raise UserError("no model is named", hint="--model NAME, such as gpt-realtime-2.1")
     if at_once < 1:
         raise UserError(f"at_once is {at_once}; expected at least 1")
     local_scripts = Path(scripts).expanduser()

@@ -29,7 +29,7 @@ def converse(
         typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: "
                                            "silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
     words: Annotated[str | None,
-        typer.Option("--words", help="A recogniser that writes down what was heard with the times of words, such as "
+        typer.Option("--words", help="A recogniser that transcribes both sides with word times, such as "
                                      "pocketsphinx, whisper-large-v3 or parakeet-tdt-0.6b-v2.")] = None,
     judge: Annotated[str | None,
         typer.Option("--judge", help="A model that says what Full-Duplex-Bench's judges say of its sessions; needs "
@@ -88,4 +88,4 @@ def converse(
 
 def _held(folder: Path) -> str:
     saved = len(list(folder.glob("sessions/*/*/session.json")))
-    return f"{saved} sessions are kept in {folder}"
+    return f"{saved} sessions are stored in {folder}"

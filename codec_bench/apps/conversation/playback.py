@@ -1,6 +1,6 @@
 """A model's audible output: audio plays on arrival, or after earlier audio.
 
-Services send faster than speech. What has not been played at an interruption is never heard. There is no jitter buffer:
+Services send faster than speech. Audio that was not played before an interruption is discarded. There is no jitter buffer:
 late audio leaves a gap.
 """
 
@@ -36,7 +36,7 @@ class Playback:
         packets: received audio. stops: when the rest was discarded, and its planned end. end: of everything played or
             waiting, in samples.
         discarded: the audio discarded at each stop, 16 bits `(samples,)`.
-        complete: whether the service said that the last answer has ended. answers: ended answers.
+        complete: whether the service reported the end of the last answer. answers: ended answers.
     """
 
     rate_hz: int

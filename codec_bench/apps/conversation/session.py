@@ -327,7 +327,7 @@ class _Line:
         self._ids.add(event.id)
         if event.sound and event.answer and event.answer in self._done:
             raise _Over(
-                f"sound of the answer '{clean(event.answer)}' came after the service had ended it or begun another"
+                f"sound of the answer '{clean(event.answer)}' came after the service had ended it or started another"
             )
         if event.sound and event.answer != self._answer:
             self._done |= {self._answer} - {""}

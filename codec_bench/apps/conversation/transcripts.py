@@ -101,7 +101,7 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
         answer = next((begin for begin, _ in turns if event.speech[0][0] < begin < until_s), until_s)
         first = next((begin for begin, _ in words if answer - EARLY_S <= begin < until_s), None)
         if first is None:
-            late, why = None, "no word was heard"
+            late, why = None, "no word was recognised"
         elif first < end_s:
             late, why = None, "the first word came before the user had ended"
         else:

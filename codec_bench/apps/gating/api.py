@@ -232,11 +232,11 @@ def _read_runs(folders: Sequence[PathLike], system: str | None) -> list[RunScore
     from codec_bench.store.record import Run
 
     if not folders:
-        raise UserError("no run was given", hint="name a run folder")
+        raise UserError("no run is named", hint="name a run folder")
     places = [Path(folder).resolve() for folder in folders]
     for index, folder in zip(places, folders):
         if places.count(index) > 1:
-            raise UserError(f"the run '{folder}' was given twice; expected different repeats")
+            raise UserError(f"the run '{folder}' is named twice; expected different repeats")
     with ExitStack() as stack:
         return [read_scores(stack.enter_context(closing(Run(folder))), system) for folder in folders]
 

@@ -28,7 +28,7 @@ NOTES = {
     "five the interval is half as wide as with three.",
     "one_run_worse": "The baseline has one run, so a shift that all items of a run share counts as a regression. "
     "Freeze several runs to measure it.",
-    "margin_zero": "No spec was given: every margin is 0, and a difference that is not significant cannot be told.",
+    "margin_zero": "Without a spec every margin is 0. A difference that is not significant stays undecided.",
 }
 CHECK_HEADS = ("metric", "verdict", "baseline", "run", "loss", "interval", "margin", "p", "items")
 CALIBRATE_HEADS = ("metric", "value", "SE items", "SD repeats", "finds", "margin")

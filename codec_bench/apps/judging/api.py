@@ -94,7 +94,7 @@ def judge_check(
         judge.
 
     Raises:
-        UserError: a name or number is wrong, a model without audio input is to hear, or nothing could be asked.
+        UserError: a name or number is wrong, a model without audio input gets audio, or no question is left.
 
     Examples:
         >>> from pathlib import Path
@@ -177,7 +177,7 @@ def _check_counts(per_kind: int, repeats: int) -> None:
     if per_kind < 4 or per_kind % 4:
         raise UserError(f"there are to be {per_kind} sounds of each kind; expected 4, 8, 12 or another multiple of 4")
     if repeats < 1:
-        raise UserError(f"each question is to be asked {repeats} times; expected 1 or more")
+        raise UserError(f"--repeats is {repeats}; expected 1 or more")
 
 
 def _select_parts(

@@ -31,7 +31,7 @@ def check(
         typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are "
                                        "marked. Default: all that they fit."), SEVERAL] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
-    repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
+    repeats: Annotated[int, typer.Option("--repeats", help="Number of repetitions of each question.")] = REPEATS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,
     out: Annotated[Path | None,
         typer.Option("--out", help="Folder; the same folder continues the check. Default: the unfinished check of the "
@@ -90,7 +90,7 @@ def _print(result: JudgeCheck) -> None:
 
     print_wide(words.COLUMNS, words.part_rows(result.test))
     print_wide(("part", "kind", "J"), words.kind_rows(result.test), words.sentences(result.test))
-    talk(f"kept: {result.folder / 'test.json'}; page: {result.folder / PAGE}")
+    talk(f"stored: {result.folder / 'test.json'}; page: {result.folder / PAGE}")
 
 
 @judge_app.command()

@@ -98,7 +98,7 @@ def judge_compare(
         ...         return Response(text="{says}")
         ... ''')
         >>> old, new = "./strict.py:Says", "./mild.py:Says"
-        >>> asked = run_benchmark(benchmark="./towns", model="./teller.py:Says", judge=old, out="runs/towns")
+        >>> runs = run_benchmark(benchmark="./towns", model="./teller.py:Says", judge=old, out="runs/towns")
         >>> (change,) = judge_compare("runs/towns", [old, new], out="runs/mild", benchmark="./towns")
         >>> change.offset.value
         2.0
@@ -238,8 +238,8 @@ def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, s
             config = run.meta["config"]
             if config.get("baseline") is not None:
                 raise UserError(
-                    f"the verdicts in '{folder}' are beside the answers of the baseline '{config['baseline']}', which "
-                    f"a new judge is not given here",
+                    f"the verdicts in '{folder}' compare with the answers of the baseline '{config['baseline']}', which "
+                    f"a new judge does not get here",
                     hint="run the benchmark again with --judge NEW --phase scores and the same --baseline",
                 )
             benchmark = config["benchmark"]

@@ -32,7 +32,7 @@ class PlantedFact(NamedTuple):
 FACTS = tuple(PlantedFact(**fact) for fact in load_yaml(files(__package__) / "planted.yaml"))
 """The facts (`planted.yaml`); each is a unit of the intervals."""
 LONGER = (
-    " Questions of this kind are often asked at school and in quizzes, and whoever has learned the answer once rarely "
+    " Questions of this kind are common at school and in quizzes, and whoever has learned the answer once rarely "
     "forgets it. It can be looked up in any encyclopedia, and there is nothing about it that is doubted today."
 )
 PARAPHRASE, REFERENCE, GERMAN, RIGHT_LONG = "paraphrase", "reference", "in German", "right and long"

@@ -90,8 +90,8 @@ def judge_strengths(
         ... data: {path: rows.jsonl, id: id, columns: {question: q}},
         ... prompt: {messages: [{content: ["{{ question }}"]}]},
         ... metrics: ["rating[pair-answers]"], primary: "rating[pair-answers]"}''')
-        >>> wins = "('course' in said.split('</first')[0]) != ('Question 1' in said)"
-        >>> longer = f"'tie' if 'Question 3' in said else 'first' if {wins} else 'second'"
+        >>> wins = "('course' in text.split('</first')[0]) != ('Question 1' in text)"
+        >>> longer = f"'tie' if 'Question 3' in text else 'first' if {wins} else 'second'"
         >>> for name, says in (("brief", "'Paris'"), ("wordy", "'Paris, of course'"), ("longer", longer)):
         ...     written = Path(f"{name}.py").write_text(f'''
         ... from codec_bench.models.base import Model, ModelInfo
@@ -100,11 +100,11 @@ def judge_strengths(
         ...     info = ModelInfo("{name}")
         ...     identity = {{"says": "{name}"}}
         ...     async def ask(self, request):
-        ...         said = str(request.messages[-1].content[-1])
+        ...         text = str(request.messages[-1].content[-1])
         ...         return Response(text={says})
         ... ''')
         >>> models, judge = ["./brief.py:Says", "./wordy.py:Says"], "./longer.py:Says"
-        >>> asked = run_benchmark(benchmark="./pairs", model=models, judge=judge, baseline=models[0], out="runs/pairs")
+        >>> runs = run_benchmark(benchmark="./pairs", model=models, judge=judge, baseline=models[0], out="runs/pairs")
         >>> (one,) = judge_strengths("runs/pairs")
         >>> [(found.system, round(found.points)) for found in one.found.systems]  # 8 wins, 3 losses and a tie
         [('wordy', 85), ('brief', -85)]
@@ -158,7 +158,7 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
         baseline = rest.partition("/beside-")[2] or OF_THE_DATA
         scores = [score for score in run.scores(metric=name) if score.status not in NOT_APPLICABLE]
-        if not scores:  # the baseline beside itself
+        if not scores:  # the baseline against itself
             continue
         decided = [score for score in scores if score.value is not None]
         of = _Of(benchmark, rubric, facts["judge"], run.served(name), run.judge(name))

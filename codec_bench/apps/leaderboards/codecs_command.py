@@ -173,7 +173,7 @@ def _print_rates(board: CodecBoard) -> None:
         for one in board.tables
         for rate in one.delta_rates
     ]
-    heads = ("", "metric", "family", f"bitrate beside {board.anchor}", "95 % interval", "why not")
+    heads = ("", "metric", "family", f"bitrate against {board.anchor}", "95 % interval", "why not")
     console().print(table(heads, rows))
 
 

@@ -32,7 +32,7 @@ def leaderboard(
         typer.Argument(
             help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, "
                  "ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or "
-                 "mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs beside "
+                 "mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs and "
                  "published ones; or a YAML file of your own.")],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
     robustness: Annotated[bool,
@@ -215,7 +215,7 @@ def _print_board(board: Board) -> None:
     talk(
         f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in "
         "brackets; (part): an average or a mean is over fewer columns; (limit): only a part of the questions was "
-        "taken, as was asked for; (questions missing): the data hold another number of questions than the benchmark; "
+        "taken, by an option; (questions missing): the data hold another number of questions than the benchmark; "
         "(other data), (other prompt) and the like: not the benchmark of the column, or not its judge; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model "
         "answered"
@@ -273,7 +273,7 @@ def _average(row: BoardRow) -> str:
 
 
 def _failures(row: BoardRow) -> list[str]:
-    words = {"left_out": "with failures left out", "as_wrong": "with failures as wrong"}
+    words = {"left_out": "without failures", "as_wrong": "with failures as wrong"}
     words["official"] = "with failures as the benchmark's toolkit counts them"
     return [
         f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"

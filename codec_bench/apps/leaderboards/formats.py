@@ -91,7 +91,7 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     if trust is not None and any(interval is not None for interval in trust.rank_intervals):
         notes.append(
             "In brackets behind a rank stand the ranks that hold the middle 95 % of draws of other items. Own rows "
-            "that share a letter (group) cannot be told from one another; published rows have no items, and so no "
+            "that share a letter (group) are not significantly different; published rows have no items, and so no "
             "letters."
         )
     for row in board.rows:

@@ -228,12 +228,12 @@ def import_listening(
         >>> from codec_bench.apps.listening.key import read_key
         >>> run = "runs/small"  # of evaluate's example
         >>> made = export_listening(runs=run, kind="mushra", items=2, form="webmushra", out="sheets/webmushra")
-        >>> given = {"(reference)": 100, "g722": 80, "g711-ulaw": 60, "(7k anchor)": 40, "(3.5k anchor)": 20}
+        >>> ratings = {"(reference)": 100, "g722": 80, "g711-ulaw": 60, "(7k anchor)": 40, "(3.5k anchor)": 20}
         >>> rows = ["session_test_id,session_uuid,trial_id,rating_stimulus,rating_score"]
         >>> for trial in read_key(made.key).trials:
         ...     for one in trial.stimuli:
         ...         name = "reference" if one.system == "(reference)" else one.id
-        ...         rows.append(f"{made.sheet},ann,{trial.id},{name},{given[one.system]}")
+        ...         rows.append(f"{made.sheet},ann,{trial.id},{name},{ratings[one.system]}")
         >>> written = Path("mushra.csv").write_text("\n".join(rows))
         >>> found = import_listening("mushra.csv", key=made.key)
         >>> {one.system: one.value for one in found.systems if one.system.startswith("g7")}
@@ -265,7 +265,7 @@ def import_listening(
     loaded_key = read_key(Path(key))
     read, problems = read_files(paths, loaded_key)
     if not read:
-        details = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
+        details = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file is named"
         raise UserError(f"none of the files holds answers to the test {loaded_key.sheet} ({details})")
     rows, wrong = unblind(read, loaded_key, keep_statuses)
     before = kind_of(loaded_key.kind).screening if loaded_key.screening is None else loaded_key.screening

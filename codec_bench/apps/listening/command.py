@@ -66,7 +66,7 @@ def export(
     session: Annotated[int | None,
         typer.Option("--session", help="Trials between breaks. Default: no breaks.")] = None,
     session_minutes: Annotated[float | None,
-        typer.Option("--session-minutes", help="After how many minutes a rater is asked to rest, at the end of a "
+        typer.Option("--session-minutes", help="Minutes after which a rater gets a break, at the end of a "
                                                "trial. Default: never.")] = None,
     digits: Annotated[Path | None,
         typer.Option("--digits", help="A folder of recorded digits for the check of hearing: sound files named 0 to 9, "

@@ -181,7 +181,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
         notes.append(f"{len(troubles) - _TROUBLES:,} more are left out")
     if len(selected) < plan.training + plan.items:
         notes.append(
-            f"{plan.items + plan.training:,} items were asked for, and {len(selected):,} can be taken: {training:,} "
+            f"{plan.items + plan.training:,} items are requested, and {len(selected):,} are usable: {training:,} "
             f"for practice"
         )
     checks = []

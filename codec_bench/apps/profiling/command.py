@@ -65,7 +65,7 @@ def _describe_saved(folder: Path, count: int) -> str:
     from codec_bench.apps.profiling.several_codecs import codecs_measured
 
     measured = len(codecs_measured(folder))
-    return f"{measured} of {count} codecs are measured and kept in {folder}"
+    return f"{measured} of {count} codecs are measured and stored in {folder}"
 
 
 def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:

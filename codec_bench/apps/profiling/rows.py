@@ -138,7 +138,7 @@ def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
 _NEARER = "How often a phone is nearer to another phone than to itself, {}; 50 is chance, lower is better."
 _ABX = {
     "within": _NEARER.format("all three by one speaker"),
-    "across": _NEARER.format("said again by another speaker"),
+    "across": _NEARER.format("repeated by another speaker"),
 }
 
 

@@ -33,7 +33,7 @@ def serve(
     queue: Annotated[int,
         typer.Option("--queue", min=1, help="Most items that wait; more are refused with 503.")] = 1024,
     time_limit_s: Annotated[float,
-        typer.Option("--time-limit-s", min=1.0, help="Seconds until an item is given up.")] = 300.0,
+        typer.Option("--time-limit-s", min=1.0, help="Seconds until an item fails.")] = 300.0,
     record: Annotated[Path | None,
         typer.Option("--record", help="A run folder that takes every item that is scored.")] = None,
     settings: Set = None,

@@ -371,7 +371,7 @@ def fits_references(others: Mapping[str, bytes], id: str, data: bytes) -> bool:
 
 def too_many_references() -> BadItem:
     """Build the error of a reference beyond the limit."""
-    message = f"at most {MOST_REFERENCES:,} references of {REFERENCE_BYTES >> 20:,} MiB together are kept"
+    message = f"at most {MOST_REFERENCES:,} references of {REFERENCE_BYTES >> 20:,} MiB together are stored"
     return BadItem(message, code="too_many_references", hint="DELETE /v1/references/ID frees one")
 
 

@@ -111,7 +111,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
         for entry in other.entries():
             entries.setdefault(entry["key"], entry)
     if not entries:
-        raise UserError("no run was given to check", hint="name run folders, or the folder of a site")
+        raise UserError("no run to check is named", hint="name run folders, or the folder of a site")
     return find_contradictions(placed(sorted(entries.values(), key=age)))
 
 

@@ -41,7 +41,7 @@ def site(
     from codec_bench.apps.site.api import site as make_site
 
     if out is None:
-        raise UserError("no folder was given for the site", hint="codec-bench site RUN --out DIR")
+        raise UserError("no folder is named for the site", hint="codec-bench site RUN --out DIR")
     result = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, notify=talk)
     counts = [("added", result.added), ("replaced", result.replaced), ("left as they are", result.unchanged)]
     talk("runs: " + ", ".join(f"{len(names)} {label}" for label, names in counts))

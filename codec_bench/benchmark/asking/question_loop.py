@@ -304,7 +304,7 @@ def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str 
     An unreadable sound is not copied; the model's answer then has the reason.
     """
     name = writer.sound_name("questions", number)
-    return clip.once(("kept", name), lambda: _copied(writer, name, clip))
+    return clip.once(("copied", name), lambda: _copied(writer, name, clip))
 
 
 def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:

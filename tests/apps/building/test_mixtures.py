@@ -108,7 +108,7 @@ def test_a_folder_of_other_sounds_of_the_same_size_is_refused(mixing, sounds):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(RunMismatch, match="was begun with other"):
+    with pytest.raises(RunMismatch, match="was started with other"):
         build(mixing(count=1), out=sounds / "out")
 
 
@@ -167,7 +167,7 @@ def test_the_same_mixture_is_stored_once(mixing, sounds):
     built = build(mixing(**options), out=sounds / "out")
     assert built.funnel.usable == 1 and built.funnel.dropped["duplicate"].total() == 11
     assert (
-        "the recipe asks for 12 items, of which 1 could be kept; most were dropped at the step 'duplicate' (11)"
+        "the recipe asks for 12 items, and 1 are usable; most were dropped at the step 'duplicate' (11)"
         in built.shortage
     )
     retained = build(mixing(**options, duplicates="keep"), out=sounds / "kept")
@@ -199,7 +199,7 @@ def test_the_card_has_the_funnel_and_the_hub_reads_the_data(mixing, sounds):
     built = build(mixing(choices=["A choice of ours."]), out=sounds / "out")
     card = (built.folder / "README.md").read_text()
     for item in (
-        "12 of 12 items were kept",
+        "12 of 12 items are usable",
         "path: data/test-*",
         "CC BY 4.0 (4)",
         "MIT (3)",

@@ -139,7 +139,7 @@ def test_stopped_actors_change_nothing_and_a_finished_run_is_not_run_again(on_ra
     shutil.rmtree(tmp_path / "run" / "parts" / "3")
     again = on_ray(StandInRay())
     assert [str(shard) for shard, _ in on_ray.ran] == ["3/6"] and list(again.rows()) == list(complete.rows())
-    with pytest.raises(UserError, match="was begun in 6 shards; got 5"):
+    with pytest.raises(UserError, match="was started in 6 shards; got 5"):
         on_ray(StandInRay(), shards=5)
 
 
@@ -172,7 +172,7 @@ def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
         def wait(self, refs, num_returns, timeout):
             return super().wait(refs, num_returns, timeout) if self.resources and self.answers else ([], [])
 
-    with pytest.raises(UserError, match=rf"{text}; \d+ of 40 items are finished and kept in 'run'") as caught:
+    with pytest.raises(UserError, match=rf"{text}; \d+ of 40 items are finished in 'run'") as caught:
         on_ray(Gone(), shards=6, cpus=1)
     assert "the same command goes on" in caught.value.hint
     finished = {str(shard) for shard, _ in on_ray.ran}
@@ -200,7 +200,7 @@ def test_what_cannot_go_on_is_one_sentence(on_ray, tmp_path, monkeypatch):
         on_ray(StandInRay())
     monkeypatch.undo()
     record_of(Source("made", SAMPLES), tmp_path / "alone")
-    with pytest.raises(UserError, match="was begun without Ray"):
+    with pytest.raises(UserError, match="was started without Ray"):
         ray.PartFolders(tmp_path / "alone", None, 4)
 
 

@@ -186,7 +186,7 @@ def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sente
     finally:
         first.close()
     last = text.read_text()
-    assert re.search(GONE[gone][1] + r"; [1-9]\d* of 768 items are finished and kept in", last), last[-3000:]
+    assert re.search(GONE[gone][1] + r"; [1-9]\d* of 768 items are finished in", last), last[-3000:]
     assert "the same command goes on" in last and "Traceback" not in last
     retained = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/part.json")}
     assert retained

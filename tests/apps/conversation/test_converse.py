@@ -194,7 +194,7 @@ def test_a_wrong_script_is_reported_with_its_field(script, tmp_path):
 def test_what_does_not_converse(script, tmp_path):
     with pytest.raises(UserError, match="does not take a conversation with sound"):
         converse(model="tts-1", scripts=script(), out=tmp_path / "out")
-    with pytest.raises(UserError, match="no model was given"):
+    with pytest.raises(UserError, match="no model is named"):
         converse(scripts=script())
     with pytest.raises(UserError, match="cannot be read"):
         converse(remark=True, out=tmp_path / "nothing")

@@ -145,7 +145,7 @@ def test_too_few_items_are_reported(codec_run, tmp_path):
     built = codec_bench.export_listening(
         runs=codec_run, kind="rating", out=tmp_path / "t.html", items=50, systems="zebra-codec"
     )
-    assert built.items == 8 and "50 items were asked for, and 8 can be taken" in built.notes[0]
+    assert built.items == 8 and "50 items are requested, and 8 are usable" in built.notes[0]
 
 
 def test_a_key_that_was_changed_is_refused(mushra, tmp_path):

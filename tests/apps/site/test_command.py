@@ -63,5 +63,5 @@ def test_messages_while_a_site_is_built_names_few(monkeypatch, capsys, tmp_path)
     messages = capsys.readouterr()
     assert messages.err.count("contradict each other") == 3 and "2 more contradictions" in messages.err
     assert messages.out == f"{tmp_path / 'index.html'}\n"
-    with pytest.raises(UserError, match="no folder was given"):
+    with pytest.raises(UserError, match="no folder is named"):
         site(["run"], out=None)

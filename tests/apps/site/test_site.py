@@ -365,7 +365,7 @@ def test_what_is_no_run_and_no_site_is_refused(runs, tmp_path):
     (old / "site.json").write_text('{"schema": 99, "folders": {}}')
     with pytest.raises(UserError, match="schema 99"):
         site([runs[0].folder], out=old)
-    with pytest.raises(UserError, match="no run was given"):
+    with pytest.raises(UserError, match="no run to check is named"):
         contradictions([])
 
 

@@ -74,8 +74,9 @@ def write_build_page(
         "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed,
         "licence": recipe.licence or "none chosen",
         "items": funnel.items, "kept": funnel.usable, "tries": funnel.tries, "sources": sources,
-        "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason,
-            count in funnel.rows()],
+        "steps": [
+            (step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()
+        ],
         "failed": [
             (step, reason, count, _percent(count, funnel.tries))
             for step, reason, count in funnel.counts(funnel.failed)
@@ -118,7 +119,10 @@ def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
     return [
-        (key, ("" if near is None else f"{100 * near:.0f} % of the way to the limit; ") + f"kept at try {failures + 1}")
+        (
+            key,
+            ("" if near is None else f"{100 * near:.0f} % of the way to the limit; ") + f"usable at try {failures + 1}",
+        )
         for near, failures, key in ranked
     ]
 
@@ -139,8 +143,8 @@ def _best(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
 
 
 def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Yield items with audio where it fits; `said` is their spoken text or question."""
-    room = _SOUND_BYTES // 2  # half for kept items, half for dropped ones
+    """Yield items with audio where it fits; `spoken` is their text or question."""
+    room = _SOUND_BYTES // 2  # half for usable items, half for dropped ones
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
         flac = item.sound or item.material
         sound = None if flac is None else base64.b64encode(flac).decode("ascii")
@@ -157,7 +161,7 @@ def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) ->
         texts += [("tries that failed", "\n".join(tries))] if tries else []
         spoken = _spoken_text((item.row or {}).get("said") or (item.row or {}).get("question"))
         texts = [(name, beginning(text, _LONGEST)) for name, text in texts if text]
-        yield {"id": key, "why": why, "said": beginning(spoken, _LONGEST), "texts": texts, "sound": sound}
+        yield {"id": key, "why": why, "spoken": beginning(spoken, _LONGEST), "texts": texts, "sound": sound}
 
 
 def _heading(name: str) -> str:

@@ -74,7 +74,7 @@ def write_check_page(
         for name, part_test in parts.items()
     ]  # fmt: skip
     question_rows = [
-        [words.part_name(name), part_test.date, ", ".join(part_test.served) or "not said",
+        [words.part_name(name), part_test.date, ", ".join(part_test.served) or "unknown",
             spent.get(name) or "not known",
          *(f"{count:,}" for count in (part_test.asked, part_test.refused, part_test.unread, part_test.failed))]
         for name, part_test in parts.items()
@@ -91,7 +91,7 @@ def write_check_page(
         Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"),
             kinds),
         Section(
-            "asked", "What was asked",
+            "asked", "Questions",
             "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
             ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), question_rows,
             [f"left out: {name}: {why}" for name, why in excluded],
@@ -147,7 +147,7 @@ def write_compare_page(
         ),
     ]  # fmt: skip
     facts = {"Old judge": old, "New judge": new, "Answers": f"{sum(one.offset.n for one in successions):,}"}
-    _write(path, "judge compare", f"{new} beside {old}", facts, [one for one in sections if one.rows])
+    _write(path, "judge compare", f"{new} and {old}", facts, [one for one in sections if one.rows])
 
 
 def _write(path: Path, command: str, title: str, facts: Mapping[str, str], sections: Sequence[Section]) -> None:
