@@ -261,7 +261,7 @@ def test_play_and_the_switch_keep_the_position(browser, make_run, tmp_path):
     page = open_page(browser, tmp_path / "report.html")
     open_sample(page, "")
     position = lambda: float(page.execute_script("return document.getElementById('position').value"))  # noqa: E731
-    output = lambda: texts(page, ".track.heard strong")  # noqa: E731
+    output = lambda: texts(page, ".track.active strong")  # noqa: E731
     # What the sound card is given, not only what the page says: every track begins at the one position.
     page.execute_script(
         """window.begun = [];
@@ -480,7 +480,7 @@ def test_several_runs_and_runs_without_bitrates_have_their_plots(browser, make_r
     assert len(texts(page, "#plot-large g")) == 3
     assert texts(page, "#sample-count")[0].startswith("10 rows")
     click(page, "#sample-table .open")
-    assert texts(page, ".silent") == ["The run kept no sound of this sample."]
+    assert texts(page, ".silent") == ["The run saved no sound of this sample."]
     assert complaints(page) == []
 
 

@@ -193,7 +193,7 @@ def opened(browser, path, id, rows=1, column=0):
     until(lambda: browser.execute_script("return document.getElementById('detail').open"))
     details = browser.execute_script(
         "return [...document.querySelectorAll('#detail .exchange')].map((block) => "
-        "[...block.querySelectorAll('.told')].map((e) => [e.children[0].textContent, e.children[1].textContent]))"
+        "[...block.querySelectorAll('.labelled')].map((e) => [e.children[0].textContent, e.children[1].textContent]))"
     )
     assert browser.get_log("browser") == []
     return details
@@ -205,10 +205,10 @@ def heading(browser):
 
 def test_everything_hostile_is_reported_as_text(browser, pages):
     question, answer = opened(browser, pages / "asked.html", "q/0")
-    assert question == [["asked", f"user: <audio> {HOSTILE}"], ["expected", HOSTILE]]
+    assert question == [["prompt", f"user: <audio> {HOSTILE}"], ["expected", HOSTILE]]
     assert answer == [
         ["answered", f"{HOSTILE} said"],
-        ["heard", HOSTILE],
+        ["transcript", HOSTILE],
         ["read as", "as read"],
         ["verdict", f"rating[voicebench-open]: {HOSTILE}\nrating[voicebench-open]: [[5]]"],
     ]
@@ -248,7 +248,7 @@ def test_a_very_long_answer_is_cut_and_says_so(browser, pages):
 
 def test_a_spoken_answer_is_recognised_next_to_its_prompt_and_owes_no_text(browser, pages):
     question, answer = opened(browser, pages / "spoken.html", "s/0")
-    assert dict(question)["asked"].startswith("text: say this please")
+    assert dict(question)["prompt"].startswith("text: say this please")
     assert answer == []
     names = browser.execute_script(
         "return [...document.querySelectorAll('#detail .choice, #detail .track')].map((e) => e.textContent)"

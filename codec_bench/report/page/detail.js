@@ -26,10 +26,10 @@ function openSample(n, s) {
   // The system of the chosen row is next to the reference.
   const order = [-1, s, ...systems.filter((other) => other !== s)];
   const clips = order.map((track) => ({ track, clip: clipOf.get(`${n} ${track}`) }));
-  const heard = clips.filter(({ clip }) => clip !== undefined);
+  const playable = clips.filter(({ clip }) => clip !== undefined);
   // If there is no sound, only the tracks that could have some are listed.
   const tracks = clips.filter(({ track, clip }) => clip !== undefined || (track < 0 ? !isAsked(n) || duration !== null : data.systems[track].speaks));
-  const compares = heard.length > 1 && heard[0].track < 0;
+  const compares = playable.length > 1 && playable[0].track < 0;
   current = { n, s, tracks, lastEstimate: s, loaded: 0, pictures: new Map(), mode: "levels", last: null };
 
   const facts = [speaker && `speaker ${speaker}`, language, duration !== null && `${isAsked(n) ? "question of " : ""}${duration.toFixed(2)} s`, rate && `${rate / 1000} kHz`].filter(Boolean).join(", ");
@@ -56,16 +56,16 @@ function openSample(n, s) {
           el("button", { type: "button", class: "plain", id: "detail-close", onclick: () => detail.close() }, "Close"),
         ),
       ),
-      heard.length > 0 && transport(compares),
+      playable.length > 0 && transport(compares),
     ),
     body,
   );
-  if (heard.length) body.append(trackOptions(compares && !isAsked(n) && !data.prompted), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
+  if (playable.length) body.append(trackOptions(compares && !isAsked(n) && !data.prompted), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
   else if (tracks.length) body.append(elsewhere(n, order));
   body.append(...exchange(n, order), ...transcripts(n, order), scoreTable(n, order), ...remarks(n, order));
   if (!detail.open) detail.showModal();
   detail.scrollTop = 0;
-  load(n, heard, itsRate);
+  load(n, playable, itsRate);
 }
 
 function transport(compares) {
@@ -75,7 +75,7 @@ function transport(compares) {
     el("button", { type: "button", class: "plain play", id: "play", disabled: true, onclick: () => (player.playing ? player.pause() : player.play()) }, "Play"),
     compares && el(
       "div",
-      { class: "ab", role: "group", "aria-label": "A/B; key X changes, the position is kept", title: "Key X changes; the position is kept." },
+      { class: "ab", role: "group", "aria-label": "A/B; key X changes, the position stays", title: "Key X changes; the position stays." },
       el("button", { type: "button", class: "plain", id: "hear-a", disabled: true, "aria-pressed": "false", onclick: () => player.hear(-1) }, el("b", null, "A"), nameOf(-1)),
       el("button", { type: "button", class: "plain", id: "hear-b", disabled: true, "aria-pressed": "false", onclick: () => player.hear(estimateToCompare()) }, el("b", null, "B"), el("span", { id: "name-b" })),
     ),
@@ -118,15 +118,15 @@ function trackRow(n, { track, clip }) {
     return el("div", { class: "track", "data-track": track }, label, picture);
   }
   const failure = track >= 0 && why(track, n, -1);
-  const content = failure ? `${failure.status}: ${failure.reason}` : "The run kept no sound of this system.";
+  const content = failure ? `${failure.status}: ${failure.reason}` : "The run saved no sound of this system.";
   return el("div", { class: "track", "data-track": track }, label, el("div", { class: "silent" }, content));
 }
 
 // Says where the sound of a sample is, if this file holds none of it.
 function elsewhere(n, order) {
-  const kept = order.filter((track) => keptOf.has(`${n} ${track}`));
-  if (!kept.length) return el("div", { class: "silent alone" }, "The run kept no sound of this sample.");
-  const links = kept.map((track) => [keptOf.get(`${n} ${track}`), nameOf(track)]).filter(([link]) => link);
+  const saved = order.filter((track) => savedOf.has(`${n} ${track}`));
+  if (!saved.length) return el("div", { class: "silent alone" }, "The run saved no sound of this sample.");
+  const links = saved.map((track) => [savedOf.get(`${n} ${track}`), nameOf(track)]).filter(([link]) => link);
   return el(
     "div",
     { class: "silent alone" },
@@ -136,10 +136,10 @@ function elsewhere(n, order) {
 
 const trackElement = (track) => detail.querySelector(`.track[data-track="${track}"]`);
 
-async function load(n, heard, rate) {
+async function load(n, playable, rate) {
   const mine = current;
   const results = await Promise.all(
-    heard.map(async ({ track, clip }) => {
+    playable.map(async ({ track, clip }) => {
       try {
         return { track, buffer: await decode(clip, rate) };
       } catch (error) {
@@ -162,7 +162,7 @@ async function load(n, heard, rate) {
     if (byId("time")) byId("time").textContent = "no sound";
     return;
   }
-  player.heard = player.tracks.has(current.s) ? current.s : [...player.tracks.keys()][0];
+  player.active = player.tracks.has(current.s) ? current.s : [...player.tracks.keys()][0];
   byId("play").disabled = false;
   byId("position").disabled = false;
   byId("position").max = player.duration;
@@ -220,14 +220,14 @@ function showScale() {
 }
 
 function toggle(track) {
-  if (player.playing && player.heard === track) player.pause();
+  if (player.playing && player.active === track) player.pause();
   else player.play(track);
 }
 
-// A is the reference, B the estimate that was heard last.
+// A is the reference, B the estimate that played last.
 function flip() {
   if (!byId("hear-a") || byId("hear-a").disabled) return;
-  player.hear(player.heard < 0 ? estimateToCompare() : -1);
+  player.hear(player.active < 0 ? estimateToCompare() : -1);
 }
 const estimateToCompare = () =>
   player.tracks.has(current.lastEstimate) ? current.lastEstimate : [...player.tracks.keys()].find((track) => track >= 0);
@@ -240,18 +240,18 @@ function seekAt(event, track) {
 
 function showPlaying() {
   if (!byId("play")) return;
-  if (player.heard >= 0) current.lastEstimate = player.heard;
+  if (player.active >= 0) current.lastEstimate = player.active;
   byId("play").textContent = player.playing ? "Pause" : "Play";
   if (byId("hear-a")) {
     const estimate = estimateToCompare();
     byId("name-b").textContent = estimate === undefined ? "–" : nameOf(estimate);
-    byId("hear-a").setAttribute("aria-pressed", String(player.heard === -1));
-    byId("hear-b").setAttribute("aria-pressed", String(player.heard !== null && player.heard >= 0));
+    byId("hear-a").setAttribute("aria-pressed", String(player.active === -1));
+    byId("hear-b").setAttribute("aria-pressed", String(player.active !== null && player.active >= 0));
   }
   for (const row of detail.querySelectorAll(".track")) {
     const track = Number(row.dataset.track);
-    const active = player.heard === track && player.tracks.has(track);
-    row.classList.toggle("heard", active);
+    const active = player.active === track && player.tracks.has(track);
+    row.classList.toggle("active", active);
     const button = row.querySelector(".listen");
     const sounding = active && player.playing !== null;
     button.replaceChildren(icon(sounding ? PAUSE : PLAY));
@@ -314,7 +314,7 @@ function alignedWords(content, byCharacter) {
   if (reference.length * hypothesis.length > ALIGNMENT_LIMIT) return el("p", null, content.hypothesis);
   const pairs = align(reference, hypothesis);
   const kind = ([a, b]) => (a === null ? "inserted" : b === null ? "deleted" : a === b ? "same" : "substituted");
-  return el("div", { class: byCharacter ? "words tight" : "words" }, pairs.map((p) => pair(kind(p), ...p)), !pairs.length && el("small", null, "nothing was said, and nothing was recognised"));
+  return el("div", { class: byCharacter ? "words tight" : "words" }, pairs.map((p) => pair(kind(p), ...p)), !pairs.length && el("small", null, "the text is empty, and nothing was recognised"));
 }
 
 function transcripts(n, order) {
@@ -325,8 +325,8 @@ function transcripts(n, order) {
       .filter(([, content]) => content && typeof content.reference === "string" && typeof content.hypothesis === "string");
     if (!found.length) return;
     // Two metrics of one recogniser share their transcripts; the first of them shows them.
-    const told = JSON.stringify(found.map(([s, content]) => [s, content.reference, content.hypothesis]));
-    if (parts.some((part) => part.told === told)) return;
+    const key = JSON.stringify(found.map(([s, content]) => [s, content.reference, content.hypothesis]));
+    if (parts.some((part) => part.key === key)) return;
     const { unit, reference } = found[0][1];
     const byCharacter = unit ? unit === "char" : column.base === "cer" || UNSPACED.test(reference);
     const section = el(
@@ -342,7 +342,7 @@ function transcripts(n, order) {
         el("div", { class: "alignment" }, el("div", null, nameOf(s), el("small", null, single(data.values[s][c][n], column))), alignedWords(content, byCharacter), typeof content.transcript === "string" && el("small", { class: "written" }, `as written: ${content.transcript}`)),
       ),
     );
-    parts.push({ told, section });
+    parts.push({ key, section });
   });
   return parts.map((part) => part.section);
 }

@@ -17,9 +17,9 @@ const el = (tag, attributes, ...children) => build(document.createElement(tag), 
 const shape = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
 
 /** A text under what it is; null where there is none. */
-function told(label, text, kind) {
+function labelledText(label, text, kind) {
   if (text === undefined || text === null) return null;
-  return el("div", { class: "told" }, el("span", { class: "told-label" }, label), el("pre", { class: kind }, text));
+  return el("div", { class: "labelled" }, el("span", { class: "labelled-name" }, label), el("pre", { class: kind }, text));
 }
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;

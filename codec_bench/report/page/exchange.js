@@ -1,5 +1,5 @@
 // A question and its answers: the prompt, the expected answer, the answer, and how it was read.
-const exchangeOf = new Map(data.exchanges.map(([system, sample, told]) => [`${system} ${sample}`, told]));
+const exchangeOf = new Map(data.exchanges.map(([system, sample, content]) => [`${system} ${sample}`, content]));
 
 const isAsked = (n) => data.systems.some((_, s) => exchangeOf.has(`${s} ${n}`));
 
@@ -9,12 +9,12 @@ function exchange(n, order) {
   const [, first] = found[0];
   const shared = found.every(([, content]) => content.prompt === first.prompt);
   const expected = (first.expected || []).join("\n");
-  const asked = el(
+  const question = el(
     "div",
     { class: "exchange" },
-    shared && told("asked", first.prompt, "asked"),
-    told("about it", (first.about || []).join("\n") || null, "about"),
-    told("expected", expected || null, "expected"),
+    shared && labelledText("prompt", first.prompt, "prompt"),
+    labelledText("about it", (first.about || []).join("\n") || null, "about"),
+    labelledText("expected", expected || null, "expected"),
     first.subsets && el("small", null, first.subsets),
   );
   const answers = found.map(([s, content]) => {
@@ -28,14 +28,14 @@ function exchange(n, order) {
       "div",
       { class: "exchange" },
       el("h4", null, nameOf(s), facts.length > 0 && el("small", null, ` ${facts.join(", ")}`)),
-      !shared && told("asked", content.prompt, "asked"),
-      content.status === "ok" ? told("answered", content.answer, "answered") : told(content.status, content.reason, "bad"),
-      told("reasoning, not scored", content.reasoning, "read"),
-      told("heard", content.transcript, "answered"),
-      content.unread ? told("unparsed", content.unread, "bad") : content.read !== content.answer && told("read as", content.read, "read"),
-      told("under controls", (content.controls || []).join("\n") || null, "controlled"),
-      told("verdict", (content.verdicts || []).join("\n") || null, "verdict"),
+      !shared && labelledText("prompt", content.prompt, "prompt"),
+      content.status === "ok" ? labelledText("answered", content.answer, "answered") : labelledText(content.status, content.reason, "bad"),
+      labelledText("reasoning, not scored", content.reasoning, "read"),
+      labelledText("transcript", content.transcript, "answered"),
+      content.unread ? labelledText("unparsed", content.unread, "bad") : content.read !== content.answer && labelledText("read as", content.read, "read"),
+      labelledText("under controls", (content.controls || []).join("\n") || null, "controlled"),
+      labelledText("verdict", (content.verdicts || []).join("\n") || null, "verdict"),
     );
   });
-  return [el("h3", null, "Question and answer"), asked, el("div", { class: "answers" }, answers)];
+  return [el("h3", null, "Question and answer"), question, el("div", { class: "answers" }, answers)];
 }

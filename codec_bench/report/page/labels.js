@@ -1,4 +1,4 @@
-// Names beside the points of a plot. None covers another or a point; a line leads to a name that stands apart from its point.
+// Names next to the points of a plot. None covers another or a point; a line leads to a name far from its point.
 const LABEL_HEIGHT = 13;
 const POINT = 7; // half the side of the square that a point takes
 const RINGS = [11, 22, 34, 48, 64, 84, 108, 136, 170, 212];
@@ -46,7 +46,7 @@ function meets(line, box) {
   return from < to;
 }
 
-/** Places for the name of a point: beside it first, then in rings around it, on the right before the left. */
+/** Places for the name of a point: next to it first, then in rings around it, on the right before the left. */
 function* places(point, wide) {
   for (const ring of RINGS) {
     const steps = ring < 20 ? 8 : 16;

@@ -17,7 +17,7 @@ function valueRange(points) {
 }
 
 /** A value with its interval, as a tooltip says it. */
-const toldValue = (p, column, name) =>
+const namedValue = (p, column, name) =>
   `${name}: ${number(p.y, column.places)} ${column.unit}${p.low === null || p.low === undefined ? "" : ` (${number(p.low, column.places)} to ${number(p.high, column.places)})`}`;
 
 /**
@@ -25,7 +25,7 @@ const toldValue = (p, column, name) =>
  *
  * spec: `label` for screen readers, `xTitle`, `ticks(low, high)` of x as {at, text}, `log` of x, `levels` as values without an x,
  * `front` as points that a line joins in steps, `joined` as lists of points that a line joins, `named` as the points with names
- * (all unless given), `lines(point)` as what its tooltip tells, `said(point)` as what a screen reader says. Gives the picture, and how many names found no room.
+ * (all by default), `lines(point)` as what its tooltip tells, `ariaLabel(point)` as what a screen reader says. Gives the picture, and how many names found no room.
  */
 function drawPlane(points, spec, width, height, large) {
   const edge = large ? LARGE_EDGE : SMALL_EDGE;
@@ -106,12 +106,12 @@ function drawAxes(picture, { x, y, x0, x1, y0, y1 }, spec, room, height) {
   picture.append(shape("text", { x: room.right, y: height - 8, "text-anchor": "end" }, spec.xTitle));
 }
 
-/** A point and the lines of its interval, each [x1, x2, y1, y2]. With `told`, as `lines` and `said` of a plot, it has a tooltip, and the keyboard reaches it. */
-function drawPoint(p, x, y, marks, told) {
-  const group = shape("g", { class: p.own ? "own" : colour(p.family), ...(told && { tabindex: 0, role: "img", "aria-label": told.said(p) }) });
+/** A point and the lines of its interval, each [x1, x2, y1, y2]. With `texts`, as `lines` and `ariaLabel` of a plot, it has a tooltip, and the keyboard reaches it. */
+function drawPoint(p, x, y, marks, texts) {
+  const group = shape("g", { class: p.own ? "own" : colour(p.family), ...(texts && { tabindex: 0, role: "img", "aria-label": texts.ariaLabel(p) }) });
   for (const [x1, x2, y1, y2] of marks) group.append(shape("line", { class: "spread", x1, x2, y1, y2 }));
-  group.append(shape("path", { class: "point", d: p.own ? STAR : outline(p.family), transform: `translate(${x},${y}) scale(${told ? 1.15 : 0.6})` }));
-  if (told) explain(group, () => told.lines(p));
+  group.append(shape("path", { class: "point", d: p.own ? STAR : outline(p.family), transform: `translate(${x},${y}) scale(${texts ? 1.15 : 0.6})` }));
+  if (texts) explain(group, () => texts.lines(p));
   return group;
 }
 

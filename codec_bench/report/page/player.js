@@ -1,6 +1,6 @@
 // The player. Sounds are decoded once and share one clock, so that changing between them keeps the exact position.
 const clipOf = new Map(data.clips.map(([sample, system, n]) => [`${sample} ${system}`, n]));
-const keptOf = new Map(data.saved.map(([sample, system, link]) => [`${sample} ${system}`, link]));
+const savedOf = new Map(data.saved.map(([sample, system, link]) => [`${sample} ${system}`, link]));
 
 function clipBytes(clip) {
   const text = atob(byId(`clip-${clip}`).textContent);
@@ -46,7 +46,7 @@ class Player {
     this.context = null;
     this.playing = null;
     this.at = 0;
-    this.heard = null;
+    this.active = null;
     this.loop = false;
   }
 
@@ -60,7 +60,7 @@ class Player {
     return Math.min(passed, this.duration);
   }
 
-  async play(track = this.heard) {
+  async play(track = this.active) {
     if (!this.tracks.has(track)) return;
     this.hear(track);
     if (this.playing) return;
@@ -72,7 +72,7 @@ class Player {
     const voices = new Map();
     for (const [key, buffer] of this.tracks) {
       const source = new AudioBufferSourceNode(this.context, { buffer });
-      const gain = new GainNode(this.context, { gain: key === this.heard ? 1 : 0 });
+      const gain = new GainNode(this.context, { gain: key === this.active ? 1 : 0 });
       source.connect(gain).connect(this.context.destination);
       source.start(since, Math.min(this.at, buffer.duration));
       voices.set(key, { source, gain });
@@ -92,7 +92,7 @@ class Player {
   // A short fade, so that the change makes no click.
   hear(track) {
     if (!this.tracks.has(track)) return;
-    this.heard = track;
+    this.active = track;
     if (this.playing) {
       for (const [key, { gain }] of this.playing.voices) gain.gain.setTargetAtTime(key === track ? 1 : 0, this.context.currentTime, 0.004);
     }
@@ -120,6 +120,6 @@ class Player {
     this.pause();
     this.tracks.clear();
     this.at = 0;
-    this.heard = null;
+    this.active = null;
   }
 }

@@ -9,7 +9,7 @@ function startPlayer(place, fill, tick) {
   const player = new Player(show);
   let loading = null;
 
-  const chosen = () => player.heard ?? buttons[0].dataset.track;
+  const chosen = () => player.active ?? buttons[0].dataset.track;
 
   function show() {
     play.textContent = player.playing ? "Pause" : "Play";

@@ -11,8 +11,8 @@ function valuesOf(c) {
 }
 
 const toldPoint = (column) => ({
-  lines: (p) => [p.label, toldValue(p, column, title(column)), [p.x !== null && withBitrates && `${number(p.x, 2)} kbps measured`, plural(p.n, "sample")].filter(Boolean).join(", ")],
-  said: (p) => `${p.label}: ${number(p.y, column.places)}${p.x !== null && withBitrates ? ` at ${number(p.x, 1)} kbps` : ""}`,
+  lines: (p) => [p.label, namedValue(p, column, title(column)), [p.x !== null && withBitrates && `${number(p.x, 2)} kbps measured`, plural(p.n, "sample")].filter(Boolean).join(", ")],
+  ariaLabel: (p) => `${p.label}: ${number(p.y, column.places)}${p.x !== null && withBitrates ? ` at ${number(p.x, 1)} kbps` : ""}`,
 });
 
 function ratePlot(c, large, room) {

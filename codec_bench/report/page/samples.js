@@ -3,7 +3,7 @@ const PAGE = 50;
 const [ID, TEXT, SPEAKER, DURATION] = [0, 1, 2, 4];
 const view = { metric: firstColumn, system: -1, status: "all", text: "", sort: { key: firstColumn, worst: true }, page: 0, rows: [] };
 const searchable = data.samples.map((sample) => `${labelOf(sample)}\n${sample[TEXT]}\n${sample[SPEAKER]}`.toLocaleLowerCase());
-for (const [, sample, told] of data.exchanges) searchable[sample] += `\n${told.answer || ""}\n${told.transcript || ""}`.toLocaleLowerCase();
+for (const [, sample, content] of data.exchanges) searchable[sample] += `\n${content.answer || ""}\n${content.transcript || ""}`.toLocaleLowerCase();
 const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${sample}`, notes]));
 // Sound of a row: the estimate's, or that of the question which was answered in text.
 const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));

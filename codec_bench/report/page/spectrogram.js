@@ -92,7 +92,7 @@ function ramp(stops) {
   }
   return table;
 }
-// Lightness grows evenly with the level, and with the size of a difference; blue and orange can also be told apart with colour blindness.
+// Lightness grows evenly with the level, and with the size of a difference; blue and orange are also distinct with colour blindness.
 const LEVEL_COLOURS = ramp([[0, 0, 4], [28, 16, 68], [79, 18, 123], [129, 37, 129], [181, 54, 122], [229, 80, 100], [251, 135, 97], [254, 194, 135], [252, 253, 191]]);
 const DIFFERENCE_COLOURS = ramp([[160, 215, 255], [64, 150, 240], [24, 82, 160], [14, 38, 74], [12, 13, 17], [82, 38, 10], [168, 76, 12], [240, 138, 40], [255, 214, 150]]);
 

@@ -12,7 +12,7 @@ function playButton(id, name, key) {
 
 /** Plays a sound from where the others are; if it is playing, pauses it. */
 async function listenTo(id) {
-  if (player.playing && player.heard === id) player.pause();
+  if (player.playing && player.active === id) player.pause();
   else await player.play(id);
 }
 
@@ -80,8 +80,8 @@ function sliderTrial(trial) {
     refresh() {
       for (const [id, { slider, shows }] of sliders) {
         const value = answerOf(trial).values[id];
-        slider.disabled = player.heard !== id || !player.played.has(id);
-        slider.closest(".row").classList.toggle("heard", player.heard === id);
+        slider.disabled = player.active !== id || !player.played.has(id);
+        slider.closest(".row").classList.toggle("active", player.active === id);
         shows.textContent = value === undefined ? "not rated" : written(value);
         slider.setAttribute("aria-valuetext", value === undefined ? "not rated" : `${written(value)}, ${word(value)}`);
       }
@@ -90,7 +90,7 @@ function sliderTrial(trial) {
       const place = key === "0" ? 9 : Number(key) - 1;
       if (!/^[0-9]$/.test(key) || place >= stimuli.length) return false;
       const { id } = stimuli[place];
-      (player.heard === id && player.playing ? Promise.resolve() : player.play(id)).then(() => sliders.get(id).slider.focus());
+      (player.active === id && player.playing ? Promise.resolve() : player.play(id)).then(() => sliders.get(id).slider.focus());
       return true;
     },
     waits: () => (stimuli.some((one) => !player.played.has(one.id)) && !isDone(trial) ? "Play every version before you go on." : lacksBest() ? `Give ${written(high)} to the version that is the reference.` : ""),
@@ -115,7 +115,7 @@ function singleTrial(trial, entries, { play, waits, mayChoose }) {
 const entriesOf = ({ words }) => words.map(([value, word]) => ({ value, label: word ? `${value} – ${word}` : String(value), key: String(Math.abs(value)) }));
 
 function scaleTrial(trial) {
-  const needsOpen = data.heard && trial.open !== null;
+  const needsOpen = data.plays_reference && trial.open !== null;
   const mayChoose = () => mayRate(trial, trial.stimuli) && (!needsOpen || isDone(trial) || player.played.has(OPEN));
   const waits = needsOpen ? "Play the reference and the sound before you rate it." : "Play the sound before you rate it.";
   if (data.scales.length === 1) return { ...singleTrial(trial, entriesOf(data.scales[0]), { play: "Play", waits, mayChoose }), first: needsOpen ? OPEN : trial.stimuli[0].clip === null ? OPEN : trial.stimuli[0].id };
@@ -192,10 +192,10 @@ function checkTrial(trial) {
 /** A check whose answer is digits, which are written. */
 function digitsTrial(trial) {
   const [stimulus] = trial.stimuli;
-  const given = el("input", { type: "text", inputmode: "numeric", autocomplete: "off", maxlength: 3, id: "digits", placeholder: "three digits" });
-  given.value = answerOf(trial).values[""] ?? "";
-  given.addEventListener("input", () => {
-    if (/^[0-9]{3}$/.test(given.value)) setValue(trial, "", given.value);
+  const digits = el("input", { type: "text", inputmode: "numeric", autocomplete: "off", maxlength: 3, id: "digits", placeholder: "three digits" });
+  digits.value = answerOf(trial).values[""] ?? "";
+  digits.addEventListener("input", () => {
+    if (/^[0-9]{3}$/.test(digits.value)) setValue(trial, "", digits.value);
     else {
       delete answerOf(trial).values[""];
       remember();
@@ -203,13 +203,13 @@ function digitsTrial(trial) {
     }
   });
   return {
-    body: el("div", null, el("div", { class: "sounds" }, playButton(stimulus.id, "Play the digits", "Q")), el("label", { class: "field digits" }, el("span", null, trial.check), given)),
-    refresh: () => (given.disabled = !mayRate(trial, trial.stimuli)),
+    body: el("div", null, el("div", { class: "sounds" }, playButton(stimulus.id, "Play the digits", "Q")), el("label", { class: "field digits" }, el("span", null, trial.check), digits)),
+    refresh: () => (digits.disabled = !mayRate(trial, trial.stimuli)),
     key(key) {
-      if (/^[0-9]$/.test(key)) given.focus(); // where the digit then goes
+      if (/^[0-9]$/.test(key)) digits.focus(); // where the digit then goes
       return key === "q" && (listenTo(stimulus.id), true);
     },
-    waits: () => (given.disabled ? "Play the sound before you write." : given.value && !isDone(trial) ? "Write three digits, such as 407. Guess where you are not sure." : ""),
+    waits: () => (digits.disabled ? "Play the sound before you write." : digits.value && !isDone(trial) ? "Write three digits, such as 407. Guess where you are not sure." : ""),
     first: stimulus.id,
   };
 }

@@ -27,17 +27,17 @@ class TrialPlayer extends Player {
     this.broken = new Set();
   }
 
-  async play(track = this.heard) {
+  async play(track = this.active) {
     await super.play(track);
     if (!this.playing) return;
-    this.played.add(this.heard);
+    this.played.add(this.active);
     this.changed();
   }
 
   hear(track) {
     if (!this.tracks.has(track)) return;
-    const before = this.heard;
-    this.heard = track;
+    const before = this.active;
+    this.active = track;
     if (this.playing) this.played.add(track);
     if (this.playing && before !== track) this.fade(before, track);
     this.changed();

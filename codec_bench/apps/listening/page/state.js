@@ -1,5 +1,5 @@
 // The order in which a rater sees trials and stimuli: another one for each rater, and the same one again for the same rater.
-// Then the answers so far: kept in the browser's storage, and written to the file that the rater saves.
+// Then the answers so far: stored in the browser's storage, and written to the file that the rater saves.
 /** A number from a text (FNV-1a, 32 bits). */
 function numberOf(text) {
   let sum = 0x811c9dc5;
@@ -45,7 +45,7 @@ function stimuliOf(trial, person) {
 const FORMAT = "codec-bench listening answers";
 const STORE = `codec-bench listening ${data.sheet}`;
 const trialOf = new Map(data.trials.map((trial) => [trial.id, trial]));
-/** Kinds with one answer to a trial, which belongs to no single stimulus; and those that show two stimuli beside each other. */
+/** Kinds with one answer to a trial, which belongs to no single stimulus; and those that show two stimuli side by side. */
 const hasSides = data.form === "comparison" || data.form === "choice";
 const isWhole = hasSides || data.form === "decision";
 
@@ -56,11 +56,11 @@ let state = { rater: "", at: 0, answers: {} };
 
 /** What a stimulus is rated on: itself, or each of several scales. */
 const parts = (stimulus) => (data.scales.length > 1 ? data.scales.map((scale) => `${stimulus.id}/${scale.name}`) : [stimulus.id]);
-const wanted = (trial) => (isWhole || trial.check ? [""] : trial.stimuli.flatMap(parts));
+const requiredParts = (trial) => (isWhole || trial.check ? [""] : trial.stimuli.flatMap(parts));
 const answerOf = (trial) => (state.answers[trial.id] ??= { values: {}, texts: {}, ms: 0 });
 const isDone = (trial) => {
   const answer = state.answers[trial.id];
-  return answer !== undefined && wanted(trial).every((id) => Object.hasOwn(answer.values, id));
+  return answer !== undefined && requiredParts(trial).every((id) => Object.hasOwn(answer.values, id));
 };
 
 /** What the browser keeps of this test, by the rater's name. */
@@ -138,7 +138,7 @@ function takeUp(text) {
   const answers = {};
   for (const row of file.answers) {
     const trial = trialOf.get(row.trial);
-    if (!trial || !wanted(trial).includes(row.stimulus)) continue;
+    if (!trial || !requiredParts(trial).includes(row.stimulus)) continue;
     const answer = (answers[trial.id] ??= { values: {}, texts: {}, ms: 0 });
     answer.values[row.stimulus] = row.value;
     answer.ms = Number(row.ms) || 0;

@@ -77,7 +77,7 @@ function showStart(problem) {
   const counted = data.trials.length - practice - checks;
   const before = [checks && plural(checks, "question"), practice && `${plural(practice, "trial")} for practice`].filter(Boolean).join(" and ");
   const after = [data.session && counted > data.session && plural(data.session, "trial"), data.minutes && plural(data.minutes, "minute")].filter(Boolean).join(" or ");
-  const rests = after && ` After every ${after} you are asked to rest.`;
+  const rests = after && ` After every ${after} you get a break.`;
   show(
     [
       headline(data.title),
@@ -94,7 +94,7 @@ function showStart(problem) {
   );
 }
 
-const trialAnswered = (held, trial) => wanted(trial).every((id) => Object.hasOwn(held.answers?.[trial.id]?.values ?? {}, id));
+const trialAnswered = (held, trial) => requiredParts(trial).every((id) => Object.hasOwn(held.answers?.[trial.id]?.values ?? {}, id));
 
 function begin(rater) {
   order = arranged(personOf(state));
@@ -106,7 +106,7 @@ function begin(rater) {
 }
 
 function transport(trial) {
-  const play = button("Play", () => (player.playing ? player.pause() : player.play(player.heard ?? view.first)), { class: "plain play", id: "play" });
+  const play = button("Play", () => (player.playing ? player.pause() : player.play(player.active ?? view.first)), { class: "plain play", id: "play" });
   const position = el("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Position", class: "position", disabled: true });
   const time = el("span", { class: "time" });
   const loop = el("input", { type: "checkbox", id: "loop" });
@@ -136,7 +136,7 @@ function showTrial(at) {
     refresh() {
       made.refresh();
       for (const one of root.querySelectorAll("[data-plays]")) {
-        one.setAttribute("aria-pressed", String(player.heard === one.dataset.plays));
+        one.setAttribute("aria-pressed", String(player.active === one.dataset.plays));
         one.disabled = !player.tracks.has(one.dataset.plays);
       }
       if (bar) bar.play.textContent = player.playing ? "Pause" : "Play";
@@ -183,13 +183,13 @@ function go(by) {
 /** The end of a session of bounded length. */
 function showRest(at) {
   leave();
-  const told = el("p", { class: "lead", role: "status", id: "saved" });
+  const status = el("p", { class: "lead", role: "status", id: "saved" });
   const more = button("Go on", () => ((sessionSince = performance.now()), showTrial(at)), { id: "go-on", class: "plain primary" });
   show([
     headline("Time for a rest"),
     el("p", { class: "lead" }, `${plural(order.length - at, "trial")} are left. Rest for at least as long as this part took. You can also save now and go on later.`),
-    el("p", { class: "together" }, more, button("Save and go on later", () => (told.textContent = `Saved as ${save()}.`), { id: "save-now" })),
-    told,
+    el("p", { class: "together" }, more, button("Save and go on later", () => (status.textContent = `Saved as ${save()}.`), { id: "save-now" })),
+    status,
   ], more);
 }
 
@@ -197,9 +197,9 @@ function showEnd() {
   leave();
   state.at = order.length;
   const open = order.map((trial, at) => [trial, at]).filter(([trial]) => !isDone(trial));
-  const told = el("p", { class: "lead", role: "status", id: "saved" });
+  const status = el("p", { class: "lead", role: "status", id: "saved" });
   const save_ = button("Save the answers to a file", () => {
-    told.textContent = `Saved as ${save()}. Send this file to whoever gave you this page.`;
+    status.textContent = `Saved as ${save()}. Send this file to whoever gave you this page.`;
   }, { id: "save", class: "plain primary" });
   show(
     [
@@ -209,14 +209,14 @@ function showEnd() {
         : el("p", { class: "lead" }, "Thank you. Save your answers to a file now."),
       open.length > 0 && el("p", { class: "together" }, open.map(([trial, at]) => button(nameOf(trial, at), () => showTrial(at)))),
       el("p", { class: "together" }, save_, button("Back to the trials", () => showTrial(order.length - 1), { id: "back" }), button("To the start", () => showStart())),
-      told,
+      status,
     ],
     save_,
   );
 }
 
 const COMMON = {
-  " ": () => player.tracks.size && (player.playing ? player.pause() : player.play(player.heard ?? view.first)),
+  " ": () => player.tracks.size && (player.playing ? player.pause() : player.play(player.active ?? view.first)),
   r: () => listenTo(OPEN),
   l: () => view.bar && view.bar.loop.click(),
   n: () => go(1),

@@ -5,7 +5,7 @@ const MOST = 8; // multiples of equal use at the top of every picture, so that p
 
 function bookPicture(bars) {
   const picture = shape("svg", { viewBox: `0 0 ${bars.length} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  // A square root, so that rare entries are visible beside frequent ones.
+  // A square root, so that rare entries are visible next to frequent ones.
   const y = (times) => HEIGHT - HEIGHT * Math.sqrt(Math.min(times, MOST) / MOST);
   bars.forEach((times, n) => {
     if (times > 0) picture.append(shape("rect", { class: "bar", x: n, width: 1.02, y: y(times), height: HEIGHT - y(times) }));

@@ -9,8 +9,8 @@ function figurePlot(figure, room) {
       const { ticks, places } = niceTicks(low, high, 6);
       return ticks.map((at) => ({ at, text: number(at, places) }));
     },
-    lines: (p) => [p.label, toldValue(p, column, figure.title), `${figure.x}: ${Number(p.x.toPrecision(3))}`],
-    said: (p) => `${p.label}: ${number(p.y, 3)} at ${Number(p.x.toPrecision(3))}`,
+    lines: (p) => [p.label, namedValue(p, column, figure.title), `${figure.x}: ${Number(p.x.toPrecision(3))}`],
+    ariaLabel: (p) => `${p.label}: ${number(p.y, 3)} at ${Number(p.x.toPrecision(3))}`,
   };
   return { picture: fitPlane(points, spec, room), legend: familyLegend(figure.lines.map((line) => line.label), points) };
 }

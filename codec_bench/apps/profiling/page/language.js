@@ -8,7 +8,7 @@ function startLanguage() {
   const spec = {
     label: "Bits per second by what is known of the codes", xTitle: "what is known", ticks: () => names.map((text, at) => ({ at, text })),
     joined: byFamily(data.language.map((line) => line.codec), points.filter((p) => p.x < names.length - 1)), named: points.filter((p) => p.x === 0),
-    lines: (p) => [p.label, `${number(p.y, column.places)} kbps by ${full(p.x)}`], said: (p) => `${p.label}: ${number(p.y, column.places)} kbps by ${full(p.x)}`,
+    lines: (p) => [p.label, `${number(p.y, column.places)} kbps by ${full(p.x)}`], ariaLabel: (p) => `${p.label}: ${number(p.y, column.places)} kbps by ${full(p.x)}`,
   };
   keptDrawn(byId("language-plot"), (room) => fitPlane(points, spec, room))();
   byId("language-legend").replaceChildren(...familyLegend(data.language.map((line) => line.codec), points));

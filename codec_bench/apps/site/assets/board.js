@@ -32,8 +32,8 @@ view("board", async (box, [key], state) => {
   pick.addEventListener("click", () => (location.hash = address("compare", key, { a: settings.picked[0], b: settings.picked[1] })));
 
   function rows() {
-    const wanted = settings.text.trim().toLowerCase();
-    const found = (settings.all ? [...board.rows] : newestRows(board.rows)).filter((row) => !wanted || row.system.toLowerCase().includes(wanted) || (names.get(row.run) ?? "").toLowerCase().includes(wanted));
+    const query = settings.text.trim().toLowerCase();
+    const found = (settings.all ? [...board.rows] : newestRows(board.rows)).filter((row) => !query || row.system.toLowerCase().includes(query) || (names.get(row.run) ?? "").toLowerCase().includes(query));
     return inOrder(settings.most === "" ? found : found.filter((row) => row.cells[rate] && row.cells[rate][0] / 1000 <= Number(settings.most)));
   }
 

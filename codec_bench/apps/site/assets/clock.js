@@ -1,4 +1,4 @@
-// Sounds that share one clock: all play at once and one is heard, so that changing between them keeps the position.
+// Sounds that share one clock: all play at once and one is audible, so that changing between them keeps the position.
 const APART_S = 0.015; // from here on a sound runs faster or slower until it is back at the clock
 const JUMP_S = 0.5; // from here on it jumps there, where its server lets it
 const FASTER = 0.25; // by how much of its speed at most
@@ -7,11 +7,11 @@ class SharedClock {
   constructor(sounds, changed) {
     this.sounds = sounds; // audio elements by track
     this.changed = changed;
-    this.heard = sounds.keys().next().value;
+    this.active = sounds.keys().next().value;
     this.playing = false;
     this.at = 0;
     for (const [track, sound] of sounds) {
-      sound.muted = track !== this.heard;
+      sound.muted = track !== this.active;
       sound.addEventListener("loadedmetadata", () => this.changed());
       sound.addEventListener("ended", () => track === this.longest && this.stop());
     }
@@ -25,10 +25,10 @@ class SharedClock {
     return [...this.sounds].reduce((a, b) => ((b[1].duration || 0) > (a[1].duration || 0) ? b : a))[0];
   }
 
-  /** The sound that the others follow: the one that is heard, and once it has ended the longest. */
+  /** The sound that the others follow: the one that is audible, and once it has ended the longest. */
   get leader() {
-    const heard = this.sounds.get(this.heard);
-    return heard.ended || !heard.duration ? this.sounds.get(this.longest) : heard;
+    const leader = this.sounds.get(this.active);
+    return leader.ended || !leader.duration ? this.sounds.get(this.longest) : leader;
   }
 
   get position() {
@@ -70,7 +70,7 @@ class SharedClock {
   }
 
   hear(track) {
-    this.heard = track;
+    this.active = track;
     for (const [other, sound] of this.sounds) sound.muted = other !== track;
     this.changed();
   }

@@ -2,7 +2,7 @@
 function publishedCodecs(box, { summary, tables }, state) {
   let chosen = tables[Number(state.get("of"))] ? Number(state.get("of")) : 0;
   const place = el("div");
-  const draw = (asked) => {
+  const draw = (requested) => {
     const { source, data, columns, rows } = tables[chosen];
     const cells = (row) => row.cells.map((cell, c) => (cell === null ? "–" : row.front.includes(c) ? el("span", null, shown(cell[0], columns[c]), el("span", { class: "count quiet" }, "front")) : shown(cell[0], columns[c])));
     const plots = el("div");
@@ -13,7 +13,7 @@ function publishedCodecs(box, { summary, tables }, state) {
       el("details", { class: "columns" }, el("summary", null, "Protocols"), pairs(columns.filter(({ protocol }) => protocol).map((column) => [column.name, el("code", null, column.protocol)]))),
       plots,
     );
-    paretoView(plots, { source, columns, rows }, asked)(rows, true);
+    paretoView(plots, { source, columns, rows }, requested)(rows, true);
   };
   const choose = chooser("Source and data", tables.map(({ source, data }, n) => [String(n), `${data} (${source.split(",")[0]})`]), String(chosen), (value) => {
     chosen = Number(value);

@@ -73,9 +73,9 @@ view("compare", async (box, [key], state) => {
     const column = board.columns[c];
     const sign = column.higher === false ? -1 : 1;
     const apart = pairs.map((pair) => ({ ...pair, x: scoreOf(one, pair.a), y: scoreOf(other, pair.b) })).filter(({ x, y }) => x !== null && y !== null).map((pair) => ({ ...pair, by: sign * (pair.x - pair.y) })).sort((p, q) => q.by - p.by);
-    const heard = new Set(one.run.heard.map((n) => one.samples.ids[n]));
+    const audible = new Set(one.run.heard.map((n) => one.samples.ids[n]));
     const table = (name, list) => wordTable(name, ["Sample", right("A"), right("B"), right("A − B")], list.map((pair) => [
-      sampleName(pair.id, heard.has(pair.id), () => showSample(pair.id, [{ label: label(a), key: sourceOf(rowA, c).run, system: rowA.system, n: pair.a }, { label: label(b), key: sourceOf(rowB, c).run, system: rowB.system, n: pair.b }]).catch((error) => say(error.message))),
+      sampleName(pair.id, audible.has(pair.id), () => showSample(pair.id, [{ label: label(a), key: sourceOf(rowA, c).run, system: rowA.system, n: pair.a }, { label: label(b), key: sourceOf(rowB, c).run, system: rowB.system, n: pair.b }]).catch((error) => say(error.message))),
       single(pair.x, column), single(pair.y, column), single(pair.x - pair.y, column),
     ]), "narrow");
     const [best, worst] = [apart.filter(({ by }) => by > 0).slice(0, FURTHEST), apart.filter(({ by }) => by < 0).reverse().slice(0, FURTHEST)];

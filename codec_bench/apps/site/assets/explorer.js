@@ -21,7 +21,7 @@ view("samples", async (box, [key], state) => {
   let c = state.has("metric") && board.columns[Number(state.get("metric"))] ? Number(state.get("metric")) : (quality[0] ?? metrics[0])[1];
   let order = state.get("order") ?? "worst";
   let text = state.get("q") ?? "";
-  const [place, rest, told] = [el("div"), el("div"), el("p", { class: "lead", role: "status" })];
+  const [place, rest, status] = [el("div"), el("div"), el("p", { class: "lead", role: "status" })];
   let samples = [];
 
   async function gather() {
@@ -30,7 +30,7 @@ view("samples", async (box, [key], state) => {
     const sides = await Promise.all(chosen.map(async (value) => {
       const row = rowOf(board, value);
       const scores = row.cells[c] ? await loadScores(sourceOf(row, c).run, row.system, column.name) : null;
-      return { row, value, label: choices.find(([other]) => other === value)[1], scores, samples: await loadSamples(row.run), heard: new Set((await loadRun(row.run)).heard) };
+      return { row, value, label: choices.find(([other]) => other === value)[1], scores, samples: await loadSamples(row.run), audible: new Set((await loadRun(row.run)).heard) };
     }));
     // The scores may be of another run than the texts: samples are then found by their ids.
     for (const side of sides) {
@@ -39,11 +39,11 @@ view("samples", async (box, [key], state) => {
     }
     const byName = new Map();
     sides.forEach((side, k) => side.samples.ids.forEach((id, n) => {
-      if (!byName.has(id)) byName.set(id, { id, values: Array(sides.length).fill(null), places: Array(sides.length).fill(-1), heard: false });
+      if (!byName.has(id)) byName.set(id, { id, values: Array(sides.length).fill(null), places: Array(sides.length).fill(-1), audible: false });
       const held = byName.get(id);
       held.places[k] = n;
       held.values[k] = side.scores ? scoreOf(side.scores, side.at(id, n)) : null;
-      held.heard ||= side.heard.has(n);
+      held.audible ||= side.audible.has(n);
     }));
     samples = [...byName.values()];
     draw(sides, column);
@@ -61,20 +61,20 @@ view("samples", async (box, [key], state) => {
 
   function draw(sides, column) {
     keepState({ systems: chosen.join("|"), metric: c, order: order === "worst" ? null : order, q: text });
-    const wanted = text.trim().toLowerCase();
-    const found = samples.filter((sample) => !wanted || sample.id.toLowerCase().includes(wanted)).map((sample) => [sortKey(sample, column), sample]).sort((a, b) => b[0] - a[0] || collator.compare(a[1].id, b[1].id)).map(([, sample]) => sample);
+    const query = text.trim().toLowerCase();
+    const found = samples.filter((sample) => !query || sample.id.toLowerCase().includes(query)).map((sample) => [sortKey(sample, column), sample]).sort((a, b) => b[0] - a[0] || collator.compare(a[1].id, b[1].id)).map(([, sample]) => sample);
     const body = el("tbody");
     const table = el("table", { class: "grid rows", id: "samples-table" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "Sample"), sides.map(({ label, row }) => el("th", { scope: "col" }, el("a", { class: "metric", href: address("run", sourceOf(row, c).run, { system: row.system, metric: column.name }) }, words(label)))))), body);
     place.replaceChildren(framed("Samples", table, "tall wide"));
     const rowElement = (sample) => {
       const present = sides.map((side, k) => ({ label: side.label, key: side.row.run, system: side.row.system, n: sample.places[k] })).filter(({ n }) => n >= 0);
       const open = () => showSample(sample.id, present).catch((error) => say(error.message));
-      const row = el("tr", null, el("th", { scope: "row", class: "name" }, sampleName(sample.id, sample.heard)), sample.values.map((value) => el("td", { class: value === null ? "none" : null }, single(value, column))));
+      const row = el("tr", null, el("th", { scope: "row", class: "name" }, sampleName(sample.id, sample.audible)), sample.values.map((value) => el("td", { class: value === null ? "none" : null }, single(value, column))));
       row.addEventListener("click", open);
       return row;
     };
     inParts(body, found.length, (from, to) => found.slice(from, to).map(rowElement), rest);
-    told.textContent = `${plural(found.length, "sample")} by ${column.name}${column.unit ? ` (${column.unit})` : ""}.`;
+    status.textContent = `${plural(found.length, "sample")} by ${column.name}${column.unit ? ` (${column.unit})` : ""}.`;
     redraw = () => draw(sides, column);
   }
   let redraw = () => {};
@@ -82,20 +82,20 @@ view("samples", async (box, [key], state) => {
   const pickers = () => {
     const boxes = choices.slice(0, MOST_LISTED).map(([value, label]) =>
       el("label", { class: "check" }, el("input", { type: "checkbox", value, checked: chosen.includes(value), onchange: (event) => {
-        const wanted = event.target.checked ? [...chosen, value] : chosen.filter((other) => other !== value);
-        if (!wanted.length || wanted.length > MOST_SYSTEMS) {
+        const selected = event.target.checked ? [...chosen, value] : chosen.filter((other) => other !== value);
+        if (!selected.length || selected.length > MOST_SYSTEMS) {
           event.target.checked = !event.target.checked;
-          say(wanted.length ? `at most ${MOST_SYSTEMS} systems are shown` : "one system stays");
+          say(selected.length ? `at most ${MOST_SYSTEMS} systems are shown` : "one system stays");
           return;
         }
-        chosen = choices.map(([other]) => other).filter((other) => wanted.includes(other));
+        chosen = choices.map(([other]) => other).filter((other) => selected.includes(other));
         gather();
       } }), label));
     return el("details", { class: "columns" }, el("summary", null, `Systems (at most ${MOST_SYSTEMS})`), el("fieldset", null, el("legend", { class: "unseen" }, "Systems that are shown"), boxes, choices.length > MOST_LISTED && el("p", { class: "lead" }, `${choices.length - MOST_LISTED} more systems are not listed here; the leaderboard has them all.`)));
   };
   box.append(
     el("h1", null, "Samples"),
-    el("p", { class: "lead" }, "One row per sample, one column per system. Open a row to read what was heard, to see why a value is missing, and to listen to the systems on one clock."),
+    el("p", { class: "lead" }, "One row per sample, one column per system. Open a row to read transcripts, to see why a value is missing, and to listen to the systems on one clock."),
     el("div", { class: "controls" },
       choose,
       chooser("Metric", metrics.map(([column, n]) => [String(n), columnTitle(board.columns, n)]), String(c), (value) => {
@@ -110,7 +110,7 @@ view("samples", async (box, [key], state) => {
         text = value;
         redraw();
       })),
-    pickers(), told, place, rest,
+    pickers(), status, place, rest,
   );
   await gather();
   return `Samples of ${boardTitle(about)}`;

@@ -34,7 +34,7 @@ async function loadScores(key, system, metric) {
   return { ...values.systems[s], fold: values.fold, samples, run };
 }
 
-/** What was said in a sample, where its sound is, and why scores are missing. */
+/** The texts of a sample, where its sound is, and why scores are missing. */
 async function loadText(key, n) {
   const run = await loadRun(key);
   const chunk = await load(`runs/${key}/texts-${Math.floor(n / run.chunk)}`);

@@ -19,7 +19,7 @@ const runLink = (key, name, state) => el("a", { href: address("run", key, state 
 const metricLink = (name) => el("a", { href: address("metric", name) }, name);
 
 /** The id of a sample as a button, marked if the site holds sound of it. */
-const sampleName = (id, heard, onclick) => el("span", { class: "sample" }, el("button", { type: "button", class: "link", onclick }, shortened(id)), heard && el("span", { class: "has-sound", title: "the site holds sound of it" }, "♪", el("span", { class: "unseen" }, " with sound")));
+const sampleName = (id, audible, onclick) => el("span", { class: "sample" }, el("button", { type: "button", class: "link", onclick }, shortened(id)), audible && el("span", { class: "has-sound", title: "the site holds sound of it" }, "♪", el("span", { class: "unseen" }, " with sound")));
 
 /** The name of a column, and its protocol where several columns have the name. */
 function columnTitle(columns, c) {

@@ -78,8 +78,8 @@ function searchedView(word, title, heads, all, text, rows) {
     const list = el("div");
     const draw = (sought) => {
       keepState({ q: sought });
-      const wanted = sought.trim().toLowerCase();
-      const found = all().filter((entry) => text(entry).toLowerCase().includes(wanted));
+      const query = sought.trim().toLowerCase();
+      const found = all().filter((entry) => text(entry).toLowerCase().includes(query));
       const frame = wordTable(title, heads, [], "narrow");
       const rest = el("div");
       inParts(frame.querySelector("tbody"), found.length, (from, to) => wordTable("", heads, rows(found.slice(from, to))).querySelectorAll("tbody tr"), rest);

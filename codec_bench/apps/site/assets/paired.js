@@ -1,4 +1,4 @@
-// The difference of two systems over the samples that both have. Any two systems can be asked for, over any group of samples, so their
+// The difference of two systems over the samples that both have. A page may compare any two systems, over any group of samples, so their
 // sums are added up here. Its interval and the exact test are those of `codec-bench compare`.
 
 const belowOf = (scores, n) => (scores.below ? scores.below[n] : 1);
@@ -26,21 +26,21 @@ function inCommon(a, b) {
 /** A minus B over shared samples: `{a, b, difference, pairs, units, wins, losses, ties, why}`; `why` says why there is no difference. */
 function pairedDifference(a, b, shared, higher) {
   const units = new Set(shared.map((pair) => pair.unit)).size;
-  const told = { pairs: shared.length, a: null, b: null, difference: null, units, wins: 0, losses: 0, ties: 0, why: "" };
+  const result = { pairs: shared.length, a: null, b: null, difference: null, units, wins: 0, losses: 0, ties: 0, why: "" };
   for (const pair of shared) {
     const [x, y] = [scoreOf(a, pair.a), scoreOf(b, pair.b)];
     if (x === null || y === null) continue;
-    if (x === y) told.ties += 1;
-    else if (x > y === (higher !== false)) told.wins += 1;
-    else told.losses += 1;
+    if (x === y) result.ties += 1;
+    else if (x > y === (higher !== false)) result.wins += 1;
+    else result.losses += 1;
   }
-  if (a.fold) return { ...told, why: "the metric is computed over all samples at once; codec-bench compare gives its difference" };
+  if (a.fold) return { ...result, why: "the metric is computed over all samples at once; codec-bench compare gives its difference" };
   const sums = [0, 0, 0, 0];
   for (const pair of shared) {
     [a.above[pair.a], belowOf(a, pair.a), b.above[pair.b], belowOf(b, pair.b)].forEach((part, k) => {
       sums[k] += part;
     });
   }
-  if (!(sums[1] && sums[3])) return { ...told, why: "no sample has a number of both systems" };
-  return { ...told, a: sums[0] / sums[1], b: sums[2] / sums[3], difference: sums[0] / sums[1] - sums[2] / sums[3] };
+  if (!(sums[1] && sums[3])) return { ...result, why: "no sample has a number of both systems" };
+  return { ...result, a: sums[0] / sums[1], b: sums[2] / sums[3], difference: sums[0] / sums[1] - sums[2] / sums[3] };
 }

@@ -49,13 +49,13 @@ function paretoView(box, board, state) {
     } else verdict.textContent = "";
     const frontKey = el("span", null, shape("svg", { viewBox: "0 0 15 15", "aria-hidden": "true" }, shape("path", { class: "front", d: "M0,7.5H15" })), "front");
     legend.replaceChildren(...familyLegend(families, points), frontKey);
-    const lines = (p) => [p.label, toldValue(p, column, column.name), `${number(p.x, 2)} kbps${p.n ? `, ${plural(p.n, "sample")}` : ""}`];
+    const lines = (p) => [p.label, namedValue(p, column, column.name), `${number(p.x, 2)} kbps${p.n ? `, ${plural(p.n, "sample")}` : ""}`];
     return fitPlane(all, {
       label: `${column.name} against bitrate`,
       xTitle: `${board.source ? "" : "measured "}bitrate, kbps (log scale)`,
       log: true, ticks: kbpsTicks, front, joined: joining ? byFamily(families, points) : [],
       named: someNamed([...mine, ...front.filter((p) => !p.own), ...points.filter((p) => !front.includes(p))], room),
-      lines, said: (p) => lines(p).join(", "),
+      lines, ariaLabel: (p) => lines(p).join(", "),
     }, room);
   });
 

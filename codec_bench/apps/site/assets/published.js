@@ -26,8 +26,8 @@ function publishedTable(board, title, state) {
     const cols = [...settings.shown].sort((a, b) => a - b);
     keepState({ q: settings.text, sort: settings.sort, down: settings.down ? 1 : null, cols: cols.join(".") === all ? null : cols.join(".") });
     const visible = columns.map((column, c) => [column, c]).filter(([, c]) => settings.shown.has(c));
-    const wanted = settings.text.trim().toLowerCase();
-    const rows = sorted(board.rows.filter((row) => row.name.toLowerCase().includes(wanted)));
+    const query = settings.text.trim().toLowerCase();
+    const rows = sorted(board.rows.filter((row) => row.name.toLowerCase().includes(query)));
     const head = visible.map(([column, c]) => sortHead([el("span", null, words(column.name)), column.more && el("span", { class: "variant" }, column.more)], settings.sort === c ? (settings.down ? "descending" : "ascending") : null, () => {
       turnSort(settings, c, column.higher);
       draw();
@@ -51,9 +51,9 @@ view("published", async (box, [name], state) => {
   const board = await load(`published/${name}`);
   if (board.tables) return publishedCodecs(box, board, state);
   const title = (row) => {
-    const told = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.unfinished ? "a run is not finished" : "", row.complete ? "" : "incomplete", row.note, ...Object.entries(row.doubled).map(([column, other]) => `${column} is ${other} in an earlier run`)].filter(Boolean);
+    const remarks = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.unfinished ? "a run is not finished" : "", row.complete ? "" : "incomplete", row.note, ...Object.entries(row.doubled).map(([column, other]) => `${column} is ${other} in an earlier run`)].filter(Boolean);
     const system = row.links.find(Boolean)?.[1];
-    return el("span", null, system === undefined ? row.name : el("a", { href: address("system", system) }, row.name), el("span", { class: "count quiet" }, told.join(", ")));
+    return el("span", null, system === undefined ? row.name : el("a", { href: address("system", system) }, row.name), el("span", { class: "count quiet" }, remarks.join(", ")));
   };
   box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source), board.rows.some((row) => row.links.length) && ". Numbers of rows of this site lead to their runs."));
   box.append(...publishedTable(board, title, state));
@@ -75,7 +75,7 @@ view("published", async (box, [name], state) => {
     );
     const reasons = [...new Set(board.rows.filter((row) => row.rank !== null).flatMap((row) => row.why))];
     if (reasons.length) box.append(el("ul", { class: "remarks" }, reasons.map((why) => el("li", null, why))));
-    if (board.dispensable.length) box.append(el("p", { class: "lead" }, "Columns that could be left out with the ranking kept, in this order, with Kendall's tau that is left: ", board.dispensable.map(([column, tau]) => `${column} (${tau.toFixed(2)})`).join(", "), "."));
+    if (board.dispensable.length) box.append(el("p", { class: "lead" }, "Columns that can be dropped without a change of the ranking, in this order, with Kendall's tau that is left: ", board.dispensable.map(([column, tau]) => `${column} (${tau.toFixed(2)})`).join(", "), "."));
   }
   if (board.like) box.append(el("h2", null, "How alike the columns order the rows"), el("p", { class: "lead" }, "Spearman's rank correlation of every two columns, similar ones side by side."), heatmap(board.like));
   return name;

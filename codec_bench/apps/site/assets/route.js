@@ -58,7 +58,7 @@ async function drawView() {
     heading = "This page cannot be shown";
     box.replaceChildren(el("h1", null, heading), el("p", { class: "banner" }, error.message));
   }
-  if (turn !== drawn) return; // another view was asked for meanwhile
+  if (turn !== drawn) return; // another view was opened meanwhile
   hideTip();
   if (byId("detail").open) byId("detail").close();
   main.replaceChildren(box);

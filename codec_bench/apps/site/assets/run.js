@@ -4,7 +4,7 @@ view("run", async (box, [key], state) => {
   if (!about) throw new Error("This site has no such run.");
   const board = index.boards[about[2]];
   const run = await loadRun(key);
-  const [asked, of] = [state.get("metric"), state.get("system")];
+  const [selected, of] = [state.get("metric"), state.get("system")];
   box.append(
     el("h1", null, words(run.name)),
     facts([
@@ -22,7 +22,7 @@ view("run", async (box, [key], state) => {
       const unit = factor === 1 ? held.unit : "kbps";
       const text = (value) => (value === null || value === undefined ? "–" : String(Number((value * factor).toPrecision(5))).replace("-", "−"));
       const missing = Object.entries(held.missing ?? {}).map(([status, count]) => `${count.toLocaleString("en")} ${status.replaceAll("_", " ")}`).join(", ");
-      rows.push({ here: metric === asked && system === of, cells: [systemLink(system), metricLink(metric), `${text(held.value)} ${unit}`, held.ci95 ? `${text(held.ci95[0])} to ${text(held.ci95[1])}` : held.note ?? "–", held.n.toLocaleString("en"), missing || "–", el("code", null, held.protocol)] });
+      rows.push({ here: metric === selected && system === of, cells: [systemLink(system), metricLink(metric), `${text(held.value)} ${unit}`, held.ci95 ? `${text(held.ci95[0])} to ${text(held.ci95[1])}` : held.note ?? "–", held.n.toLocaleString("en"), missing || "–", el("code", null, held.protocol)] });
     }
   }
   const table = wordTable("Numbers of the run", ["System", "Metric", right("Value"), "95 % interval", right("Samples"), "Without a value", "Protocol"], rows.map(({ cells }) => cells), "narrow", "tall");
@@ -31,8 +31,8 @@ view("run", async (box, [key], state) => {
     const [, , value, interval, n, missing, protocol] = rows[marked].cells;
     box.append(
       el("section", { class: "asked", "aria-label": "The number that led here" },
-        el("p", { class: "asked-value" }, `${asked} of ${of}: ${value}`),
-        pairs([["95 % interval", interval], ["Samples", n], ["Without a value", missing], ["Protocol", protocol.cloneNode(true)], ["Command", run.command ? el("code", null, run.command) : "not recorded"], ["run.json", el("a", { href: `data/runs/${key}/run.json` }, "what was asked and what ran")]])),
+        el("p", { class: "asked-value" }, `${selected} of ${of}: ${value}`),
+        pairs([["95 % interval", interval], ["Samples", n], ["Without a value", missing], ["Protocol", protocol.cloneNode(true)], ["Command", run.command ? el("code", null, run.command) : "not recorded"], ["run.json", el("a", { href: `data/runs/${key}/run.json` }, "the request and what ran")]])),
     );
     table.querySelectorAll("tbody tr")[marked].classList.add("asked");
   }
@@ -42,7 +42,7 @@ view("run", async (box, [key], state) => {
   box.append(
     el("h2", null, "How it was made"),
     run.command ? el("p", { class: "lead" }, "The same run again, with the first file below: ", el("code", null, run.command)) : "",
-    el("ul", { class: "remarks" }, file("run.json", "what was asked and what ran"), file("summary.json", "the numbers, also by groups of samples"), file("scores.parquet", "every score as a row")),
+    el("ul", { class: "remarks" }, file("run.json", "the request and what ran"), file("summary.json", "the numbers, also by groups of samples"), file("scores.parquet", "every score as a row")),
     el("h3", null, "Asked for"), pairs(Object.entries(run.config).map(([name, value]) => [name.replaceAll("_", " "), plainValue(value)])),
     el("h3", null, "Machine"), pairs(Object.entries(run.machine).map(([name, value]) => [name.replaceAll("_", " "), plainValue(value)])),
     el("h3", null, "Versions"), pairs(Object.entries(run.versions).map(([name, value]) => [name, plainValue(value)])),

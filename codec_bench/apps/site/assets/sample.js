@@ -1,4 +1,4 @@
-// One sample: what was said, the answers of systems, and their sounds on one clock.
+// One sample: its text, the answers of systems, and their sounds on one clock.
 
 /**
  * Opens the dialog of a sample.
@@ -22,10 +22,10 @@ async function showSample(id, sides) {
   const player = tracks.length ? soundPlayer(tracks) : null;
   if (player) head.append(player.transport);
   body.append(player ? player.list : el("p", { class: "lead" }, "The site holds no sound of this sample."));
-  const said = [["what was asked or said", first.text], ["expected", first.expected]].filter(([, text]) => text);
-  if (said.length) body.append(el("h3", null, "Texts"), el("div", null, said.map(([label, text]) => told(label, text))));
-  const heard = found.filter(({ text, place }) => text.heard?.[place]);
-  if (heard.length) body.append(el("h3", null, "Heard or answered"), el("div", null, heard.map(({ label, text, place }) => told(label, text.heard[place]))));
+  const texts = [["prompt or text", first.text], ["expected", first.expected]].filter(([, text]) => text);
+  if (texts.length) body.append(el("h3", null, "Texts"), el("div", null, texts.map(([label, text]) => labelledText(label, text))));
+  const answered = found.filter(({ text, place }) => text.heard?.[place]);
+  if (answered.length) body.append(el("h3", null, "Transcripts and answers"), el("div", null, answered.map(({ label, text, place }) => labelledText(label, text.heard[place]))));
   const lost = found.flatMap(({ label, text, place, run }) => (text.lost ?? []).filter(([s]) => s === place).map(([, m, reason]) => [label, Object.keys(run.metrics)[m], text.reasons[reason][0].replaceAll("_", " "), text.reasons[reason][1]]));
   if (lost.length) body.append(el("h3", null, "Without a value"), wordTable("Without a value", ["System", "Metric", "Status", "Reason"], lost));
   dialog.replaceChildren(head, body);
@@ -50,7 +50,7 @@ function soundPlayer(tracks) {
     slider.disabled = !shared.seekable;
     slider.value = shared.position;
     slider.setAttribute("aria-valuetext", `${shared.position.toFixed(1)} of ${shared.duration.toFixed(1)} seconds`);
-    buttons.forEach((button, n) => button.setAttribute("aria-pressed", String(shared.heard === n)));
+    buttons.forEach((button, n) => button.setAttribute("aria-pressed", String(shared.active === n)));
   };
   const shared = new SharedClock(sounds, show);
   play.addEventListener("click", () => (shared.playing ? shared.pause() : shared.play()));
@@ -73,7 +73,7 @@ function soundPlayer(tracks) {
   show();
   return {
     transport: el("div", { class: "transport" }, play, time, slider),
-    list: el("div", null, el("p", { class: "lead" }, "All sounds run on one clock; choose which one is heard with its button or its letter. Space plays and pauses."), whole, el("div", { class: "tracks", role: "group", "aria-label": "Which sound is heard" }, buttons), [...sounds.values()]),
+    list: el("div", null, el("p", { class: "lead" }, "All sounds run on one clock; choose one with its button or its letter. Space plays and pauses."), whole, el("div", { class: "tracks", role: "group", "aria-label": "Which sound plays" }, buttons), [...sounds.values()]),
     end: () => {
       clearInterval(timer);
       byId("detail").removeEventListener("keydown", keys);

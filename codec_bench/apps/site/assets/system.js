@@ -37,10 +37,10 @@ function historyOf(board, rows, names) {
     const column = board.columns[chosen];
     const at = (value) => (value === null || value === undefined ? null : value * column.factor);
     const points = rows.filter((row) => row.cells[chosen] && row.cells[chosen][0] !== null).map((row) => ({ label: row.revision ?? names.get(row.run), family: 0, x: Date.parse(row.date), y: at(row.cells[chosen][0]), low: at(row.cells[chosen][1]), high: at(row.cells[chosen][2]), row }));
-    const lines = (p) => [names.get(p.row.run), toldValue(p, column, column.name), moment(p.row.date), p.row.revision].filter(Boolean);
+    const lines = (p) => [names.get(p.row.run), namedValue(p, column, column.name), moment(p.row.date), p.row.revision].filter(Boolean);
     return fitPlane(points, {
       label: `${column.name} over time`, xTitle: "date of the run", flat: true, ticks: dayTicks, joined: [points], named: someNamed(points, room),
-      lines, said: (p) => lines(p).join(", "),
+      lines, ariaLabel: (p) => lines(p).join(", "),
     }, room);
   });
   const draw = () => {
