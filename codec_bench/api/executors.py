@@ -14,7 +14,7 @@ from codec_bench.config.request import CommandOptions
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
-from codec_bench.engine.running import Progress, Running, choose_running, quiet
+from codec_bench.engine.running import Progress, Running, choose_running, report_nothing
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import results_stand, write_results
@@ -75,7 +75,7 @@ def show_progress(running: Running, progress: bool | Progress | None) -> Iterato
         yield replace(running, progress=progress)
     elif not isinstance(progress, bool | None):
         raise UserError(f"progress is {progress!r}; expected True, False or a function", hint="True shows a line")
-    elif progress or (progress is None and running.progress is quiet and in_notebook()):
+    elif progress or (progress is None and running.progress is report_nothing and in_notebook()):
         with progress_line() as line:
             yield replace(running, progress=line.update)
             line.finish()

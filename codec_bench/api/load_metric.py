@@ -15,7 +15,7 @@ from codec_bench.audio.level_checks import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.config.option import names
 from codec_bench.engine.plan import Plan, build_plan, list_features_read
-from codec_bench.engine.stage import Fault, compute_features, compute_scores
+from codec_bench.engine.stage import Fault, compute_feature, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.features import load_feature
 from codec_bench.messages import of_error
@@ -179,7 +179,7 @@ class LoadedMetric:
             places = [k for k, audio in enumerate(audios) if audio is not None and name in names_by_item[k]]
             once = {(id(audios[k]), spoken[k]): k for k in reversed(places)}
             signals = [_prepare(audio, feature) for k in once.values() if (audio := audios[k]) is not None]
-            results = compute_features(feature, signals, [code for _, code in once]) if once else []
+            results = compute_feature(feature, signals, [code for _, code in once]) if once else []
             of = dict(zip(once, results))
             for k in places:
                 result = of[id(audios[k]), spoken[k]]

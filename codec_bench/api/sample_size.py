@@ -13,7 +13,7 @@ from codec_bench.config.option import names
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.intervals import unit_codes
-from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
+from codec_bench.stats.paired import POWER, item_differences, parts_table, split_common
 from codec_bench.stats.power import PilotSpread, StudyPlan, plans_for, spread_of
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import item_fold
@@ -83,7 +83,7 @@ def sample_size(
     facts = opened.metrics
     if metric not in facts:
         raise UnknownName(f"metric in '{opened.folder}'", metric, facts)
-    a, b, _ = in_common(*(items_of(opened, name, metric) for name in chosen))
+    a, b, _ = split_common(*(items_of(opened, name, metric) for name in chosen))
     if len(a) < 2:
         both = " and ".join(chosen)
         raise UserError(f"{len(a)} samples have a value of {metric} for both {both}; expected a pilot of several")

@@ -22,7 +22,7 @@ from codec_bench.config.limits import Limits
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure
-from codec_bench.engine.stage import compute_features
+from codec_bench.engine.stage import compute_feature
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import Audio, Score
 
@@ -156,7 +156,7 @@ def _runner(
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]
         languages = ["en"] * len(signals)
-        return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
+        return "feature", lambda order: compute_feature(feature, [signals[k] for k in order], languages)
     if base in metrics.REGISTRY.names() or base in metrics.GROUPS or hasattr(custom, "compute"):
         return "metric", _metric_runner(name, clips, device, options)
     known = [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()]

@@ -35,7 +35,7 @@ from codec_bench.benchmark.run_request import BenchmarkRequest
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
-from codec_bench.stats.controls import compare_controls, marks_of
+from codec_bench.stats.controls import compare_controls, outcomes_of
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import (
     ANOTHER,
@@ -327,7 +327,7 @@ def record_controls(folder: Path) -> bool:
         for control, under in siblings:
             why = _mismatch(run.meta, under.meta)
             comparisons += [one.as_dict() for one in compare_controls(run, under, control, why)]
-            for id, mark in (marks_of(under, primary, ids) if why is None else {}).items():
+            for id, mark in (outcomes_of(under, primary, ids) if why is None else {}).items():
                 marks.setdefault(ids[id], {})[control.column] = mark
         rows = run.query("SELECT number, subsets FROM questions")
         stored = {n: run.json(held, where=f"the subsets of question {n}") for n, held in rows}

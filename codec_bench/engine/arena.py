@@ -77,7 +77,8 @@ class _Segment:
         self.free = [(0, size)]  # (offset, bytes), sorted, never adjacent
         self._most = size  # no free room is larger
 
-    def take(self, nbytes: int) -> int | None:
+    def allocate(self, nbytes: int) -> int | None:
+        """Allocate bytes; returns their offset, or None if no free range is that long."""
         if nbytes > self._most:
             return None
         for index, (offset, room) in enumerate(self.free):
@@ -90,7 +91,8 @@ class _Segment:
         self._most = nbytes - 1
         return None
 
-    def give(self, offset: int, nbytes: int) -> None:
+    def release(self, offset: int, nbytes: int) -> None:
+        """Return a byte range to the free list, merged with free neighbours."""
         index = bisect(self.free, (offset, nbytes))
         if index < len(self.free) and offset + nbytes == self.free[index][0]:
             nbytes += self.free.pop(index)[1]
@@ -123,12 +125,12 @@ class Arena:
             return Region("", 0, shape)
         with self._lock:
             for name, segment in self._segments.items():
-                offset = segment.take(nbytes)
+                offset = segment.allocate(nbytes)
                 if offset is not None:
                     return Region(name, offset, shape)
             segment = _Segment(max(self._segment_bytes, nbytes))
             self._segments[segment.name] = segment
-            offset = segment.take(nbytes)
+            offset = segment.allocate(nbytes)
             assert offset is not None  # a new segment has room for what it was made for
             return Region(segment.name, offset, shape)
 
@@ -137,11 +139,11 @@ class Arena:
         return self.allocate((-(-nbytes // 4),))
 
     def shrink(self, region: Region, used: int) -> None:
-        """Free a region but for its first bytes; regions in these are freed one by one."""
+        """Free a region except its first `used` bytes."""
         used_bytes, allocated = round_up(used), round_up(region.nbytes)
         if used_bytes < allocated:
             with self._lock:
-                self._segments[region.segment].give(region.offset + used_bytes, allocated - used_bytes)
+                self._segments[region.segment].release(region.offset + used_bytes, allocated - used_bytes)
 
     def view(self, region: Region) -> np.ndarray:
         """The array of a region."""
@@ -149,11 +151,11 @@ class Arena:
             return self._mapped.view(region)
 
     def free(self, region: Region) -> None:
-        """Free a region."""
+        """Return a region for reuse; arrays that view it become invalid."""
         if not region.nbytes:
             return
         with self._lock:
-            self._segments[region.segment].give(region.offset, round_up(region.nbytes))
+            self._segments[region.segment].release(region.offset, round_up(region.nbytes))
 
     def trim(self) -> list[str]:
         """Close empty oversized segments, and return their names for the workers."""

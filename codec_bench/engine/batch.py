@@ -100,12 +100,14 @@ class StageState(Budget):
     def is_full(self, room_s: float) -> bool:
         """Whether the waiting items fill a batch of `room_s`, or one must be sent alone."""
         if self.waiting.on_ladder:
-            return self.waiting.alone > 0 or self.waiting.full(self._level_s(room_s)) is not None
+            return self.waiting.alone > 0 or self.waiting.full_rung(self._level_s(room_s)) is not None
         return bool(self.waiting) and (self.waiting.total_s >= room_s or self.waiting.alone > 0)
 
-    def turn(self, room_s: float) -> int:
-        """Order of the item that the next batch of `room_s` starts with."""
-        full = self.waiting.full(self._level_s(room_s)) if self.waiting.on_ladder and not self.waiting.alone else None
+    def next_order(self, room_s: float) -> int:
+        """The number, in order of arrival, of the first item of the next batch."""
+        full = (
+            self.waiting.full_rung(self._level_s(room_s)) if self.waiting.on_ladder and not self.waiting.alone else None
+        )
         return (full[0] if full else self.waiting.first).order
 
     def take(self, room_s: float) -> list[QueuedItem]:
@@ -114,9 +116,9 @@ class StageState(Budget):
         if first.alone:
             chosen = [self._pick_after_failure() or first]
         elif self.waiting.on_ladder:
-            chosen = self.waiting.on_rungs(self._level_s(room_s))
+            chosen = self.waiting.next_gpu_batch(self._level_s(room_s))
         else:
-            chosen = self.waiting.nearest(room_s, self.initial_s, self.pads)
+            chosen = self.waiting.next_cpu_batch(room_s, self.initial_s, self.pads)
         self.waiting.remove(chosen)
         return chosen
 
@@ -132,13 +134,13 @@ class StageState(Budget):
             return max(rung_s(w.length_s) for w in works) * rows_of(len(works))
         return _padded_s(works) if self.pads else sum(w.length_s for w in works)
 
-    def took(self, size_s: float, seconds: float) -> None:
+    def record_duration(self, size_s: float, seconds: float) -> None:
         """Record how long a batch of this size took on a GPU, without loading."""
         if size_s > self.worth_s / 2 and seconds < GPU_BATCH_S:
             self.worth_s = 2 * self._level_s(size_s, math.ceil)
 
-    def was_too_large(self, size_s: float) -> None:
-        """Halve the budget, unless this batch was made before the last halving."""
+    def halve_budget(self, size_s: float) -> None:
+        """Halve the budget, unless the batch was composed before the last halving."""
         if self.waiting.on_ladder:
             size_s = self._level_s(size_s, math.ceil)
         if size_s <= self.budget_s or not self.rest:
@@ -229,7 +231,7 @@ class Dispatcher:
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up
                 first = [s for s in fitting if s.first]
-                stage = min(first or full or fitting, key=lambda s: s.turn(self._room_s(s, worker.device)))
+                stage = min(first or full or fitting, key=lambda s: s.next_order(self._room_s(s, worker.device)))
                 if worker.batches and worker.device != "cpu" and (stage.waiting.first.alone or worker.has_lone_item):
                     break
                 batch = self._batch(stage, worker.device)
@@ -266,8 +268,8 @@ class Dispatcher:
             return min(stage.budget_s, stage.worth_s)
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 
-    def follow(self, event: Done | Died) -> None:
-        """Deliver results, or requeue items after a fault, or raise UserError."""
+    def handle(self, event: Done | Died) -> None:
+        """Handle a worker's event: deliver results, requeue items, or raise UserError."""
         if isinstance(event, Died):
             self._on_death(event)
         else:
@@ -278,17 +280,17 @@ class Dispatcher:
         batch, stage = event.batch, self.stages[event.batch.key]
         size_s = stage.size_s(batch.works)
         if isinstance(event.outcome, DeviceUnusable):
-            stage.waiting.give_back(batch.works)
-            self._without(batch.device, event.outcome.message, event.outcome.hint or "")
+            stage.waiting.requeue(batch.works)
+            self._drop_device(batch.device, event.outcome.message, event.outcome.hint or "")
             return
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
-                stage.was_too_large(size_s)
+                stage.halve_budget(size_s)
             else:
                 for work in batch.works:
                     work.alone = True
-            stage.waiting.give_back(batch.works)
+            stage.waiting.requeue(batch.works)
             return
         stage.items += len(batch.works)
         stage.audio_s += batch.audio_s
@@ -299,7 +301,7 @@ class Dispatcher:
                 stage.measured(size_s, *event.memory)
             if batch.device != "cpu":
                 stage.fitted(size_s)
-                stage.took(size_s, event.busy_s - event.steps.get("load", 0.0))
+                stage.record_duration(size_s, event.busy_s - event.steps.get("load", 0.0))
             for work, result in zip(batch.works, event.outcome):
                 work.done(result)
         else:
@@ -318,7 +320,7 @@ class Dispatcher:
 
     def _on_death(self, event: Died) -> None:
         for batch in reversed(event.waiting):
-            self.stages[batch.key].waiting.give_back(batch.works)
+            self.stages[batch.key].waiting.requeue(batch.works)
         if event.running is None:
             self._idle_deaths = 0 if event.lived_s > _STARTED_S else self._idle_deaths + 1
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
@@ -338,7 +340,7 @@ class Dispatcher:
                 self._give_up(work, batch, event)
             else:
                 again.append(work)
-        self.stages[batch.key].waiting.give_back(again)
+        self.stages[batch.key].waiting.requeue(again)
         if event.is_device_unusable:
             self._count_device_failure(batch.device)
 
@@ -347,17 +349,17 @@ class Dispatcher:
         self._device_failures[device] += 1
         if self._device_failures[device] < _MAX_DEVICE_FAILURES:
             return
-        self._without(
+        self._drop_device(
             device,
             f"'{device}' failed {_MAX_DEVICE_FAILURES} times in a row, in new processes too",
             f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
         )
 
-    def _without(self, device: str, problem: str, hint: str) -> None:
-        """Go on without a device; a UserError if there is no other."""
+    def _drop_device(self, device: str, problem: str, hint: str) -> None:
+        """Continue without a device; a UserError if there is no other."""
         held = [batch for worker in self._pool.workers if worker.device == device for batch in worker.batches.values()]
         for batch in held:
-            self.stages[batch.key].waiting.give_back(batch.works)
+            self.stages[batch.key].waiting.requeue(batch.works)
         if not self._pool.retire(device):
             raise UserError(f"{problem}; finished items are recorded", hint=hint)
         warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)

@@ -111,7 +111,7 @@ class FeatureMemory:
         self.hits = self.misses = 0
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """A feature, or None."""
+        """The feature stored under a key, or None."""
         if (entry := self._held.get(key)) is None:
             self.misses += 1
             return None

@@ -63,7 +63,7 @@ class RunChecks:
                 dispatcher.put(key, work, 0.0, partial(self._on_result, system, key), alone=True)
 
     @property
-    def open(self) -> bool:
+    def has_open(self) -> bool:
         """Whether a check is not finished."""
         return bool(self._open)
 
@@ -102,10 +102,10 @@ class RunChecks:
             os.unlink(self._parcels[name])
 
     def finish(self) -> None:
-        """After the last item: restart workers that a check waits for, or skip the check."""
+        """Restart workers to decode codes in a new process; skip codecs that load slowly."""
         for name, (key, result) in list(self._sent.items()):
             stage = self._dispatcher.stages[key]
-            fitting = self._pool.fitting(stage.where, stage.spec.owner)
+            fitting = self._pool.workers_for(stage.where, stage.spec.owner)
             if not stage.waiting or any(w.process.pid != stage.barred for w in fitting):
                 continue
             if result.load_s > LOADED_WITHIN_S:
@@ -114,7 +114,7 @@ class RunChecks:
                 reason = Diagnostic("slow_to_load", load_s=result.load_s)
                 self._finish(name, [*result.findings, unsent(reason)])
             elif not fitting[0].batches:
-                self._pool.renew(fitting[0])
+                self._pool.restart(fitting[0])
 
 
 def check_key(key: str) -> str:

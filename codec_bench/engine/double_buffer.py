@@ -46,7 +46,7 @@ class ComputeDevice:
         return watch_nothing()
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
-        """Whether the device caused the failure of a batch; `alone`: of a single item."""
+        """Whether the device caused a batch's failure; `alone`: the batch is one item."""
         return False
 
 

@@ -23,7 +23,7 @@ from codec_bench.engine.extend import GROWN, adds_systems, count_held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, list_features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
-from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, start_engine
+from codec_bench.engine.running import Running, Workers, describe_machine, numbers_to_save, start_engine
 from codec_bench.engine.timings import Timeline, name_some
 from codec_bench.machine.environment import process_started_at
 from codec_bench.messages.errors import RunMismatch, UserError
@@ -136,7 +136,7 @@ def _execute_in(
         plan = engine.plan
         if started_fingerprint(folder).get("systems"):
             _check_readable(plan, folder)
-        writer = _opened(run_folder, plan, facts, evaluation)
+        writer = _open_record(run_folder, plan, facts, evaluation)
         execution = {**{name: getattr(running, name) for name in options_of(RunningOptions)}, "workers": processes}
         try:
             writer.set_meta(**evaluation.about)
@@ -147,7 +147,7 @@ def _execute_in(
     return Run(folder)
 
 
-def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
+def _open_record(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
     """Open the record; a raised limit or further systems extend it, else RunMismatch."""
     now, recorded = _fingerprint(plan, facts, evaluation), started_fingerprint(run_folder.path)
     count = count_held_samples(recorded, now)
@@ -204,7 +204,7 @@ def _run(
     total = len(source) * len(plan.systems)
     started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs started in one second differ
     writer.set_meta(
-        config=config, how=execution, **run_on(), started=started, state="running",
+        config=config, how=execution, **describe_machine(), started=started, state="running",
         data={
             "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
             "unmatched": [*source.unmatched, *_unmatched(plan)],
@@ -266,14 +266,14 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
             "range": list(m.range),
             **({"bounds": list(m.bounds)} if m.bounds is not None else {}),
             "source": m.source, "summary": doc_summary(type(m)),
-            **({"implausible": m.implausible} if m.implausible is not None else {}), **_hearing(plan, name),
+            **({"implausible": m.implausible} if m.implausible is not None else {}), **_input_facts(plan, name),
         }
         for name, m in plan.metrics.items()
     }  # fmt: skip
 
 
-def _hearing(plan: Plan, name: str) -> dict[str, Any]:
-    """Rate a metric hears (0: native), and its notable shifts by kind of change."""
+def _input_facts(plan: Plan, name: str) -> dict[str, Any]:
+    """Rate of a metric's input (0: native), and its notable shifts by kind of change."""
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in list_features_read(metric) if one in plan.features]
     if metric.signals:

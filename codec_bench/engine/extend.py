@@ -70,14 +70,14 @@ def restore_sample_order(
 
 
 def count_held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
-    """How many samples a growing record has, by two fingerprints; None if not growing."""
+    """Number of samples of a record that may grow, by two fingerprints; else None."""
     was, is_now = recorded.get("limit"), now["limit"]
     grows = was is not None and (is_now is None or is_now > was) and recorded.get("samples", 0) <= now["samples"]
     return int(recorded["samples"]) if grows and "shard" not in {**recorded, **now} else None
 
 
 def adds_systems(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a request adds systems of generated audio after those of the record."""
+    """Whether a request only adds generated systems after those of the record."""
     held, current = recorded.get("systems") or {}, now["systems"]
     is_generated = all("audio" in facts for facts in current.values())
     added = is_generated and bool(held) and len(held) < len(current) and "shard" not in {**recorded, **now}

@@ -76,8 +76,8 @@ class Feed:
         self._room = LEAST_ROOM
 
     @property
-    def more(self) -> bool:
-        """Whether samples are left to read, or are being read."""
+    def has_more(self) -> bool:
+        """Whether samples are left to read, or reads are in flight."""
         return not self._exhausted or self.reading > 0
 
     @property
@@ -89,16 +89,16 @@ class Feed:
         return int(2 * READ_AT_ONCE / self._weight) * self._readers
 
     @property
-    def waits(self) -> bool:
-        """Whether sound is being fetched, so a sample may be ready at any time."""
-        return self._ahead.waits
+    def is_downloading(self) -> bool:
+        """Whether audio is being downloaded, so a sample may be ready at any time."""
+        return self._ahead.is_downloading
 
     def close(self) -> None:
         """End all downloads."""
         self._ahead.close()
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Request samples while `has_room`, called with the samples in work, allows it."""
+        """Request reads while `has_room(reads in flight)`; returns whether to call again."""
         # Samples that cannot be read are done at once, and are recorded between the calls.
         at_once = self._at_once
         for _ in range(at_once):
@@ -106,7 +106,7 @@ class Feed:
                 return False
             entry = self._ahead.next()
             if entry is None:
-                self._exhausted = self._ahead.ended
+                self._exhausted = self._ahead.is_exhausted
                 return False
             self._request(*entry)
         return True
@@ -143,7 +143,7 @@ class Feed:
         )
 
     def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
-        fetched = self._ahead.file(number, path)
+        fetched = self._ahead.copy_of(number, path)
         if fetched.path is None:
             return as_reason(fetched.reason) or Diagnostic("not_fetched", path=shown(path))
         return FileRequest(fetched.path, self._copy_path(folder, number), path)

@@ -133,7 +133,7 @@ class _LiveFeed(Feed):
         self._current: LiveSample | None = None
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Request the next samples while there is room."""
+        """Request samples while `has_room(reads in flight)`; returns False."""
         while self.queue and self.reading < self._at_once and has_room(self.reading):
             number, one = self.queue.popleft()
             self._current = one
@@ -147,7 +147,9 @@ class _LiveFeed(Feed):
     _systems: Sequence[Any] = ()
 
 
-class _Handed:
+class _LiveWriter:
+    """Passes finished records to their callers, in place of a run's record."""
+
     folder = Path("/nonexistent")
 
     def __init__(self) -> None:
@@ -174,7 +176,7 @@ class LiveEngine(Engine):
         """Load every stage in the workers; return the facts by stage, or raise UserError."""
         self.plan, _ = load_stages(self.plan, self._pool, self._dispatcher)
         features = [(f.stage.key, f.where) for f in self.plan.features.values()]
-        facts = self._pool.facts(features) if features else {}
+        facts = self._pool.build_stages(features) if features else {}
         for fact in facts.values():
             if isinstance(fact, Exception):
                 raise fact
@@ -182,9 +184,9 @@ class LiveEngine(Engine):
 
     def serve(self, inbox: Inbox) -> None:
         """Score samples until the inbox is closed and empty; call `load` first."""
-        handed = _Handed()
+        handed = _LiveWriter()
         self._writer, self._progress = handed, lambda *_: None
-        readers = len(self._pool.fitting("cpu"))
+        readers = len(self._pool.workers_for("cpu"))
         feed = _LiveFeed(self._dispatcher, self._arena, iter(()), frozenset(), handed.folder, self._admit, readers)
         feed._systems = self.plan.systems
         number = 0
@@ -209,7 +211,7 @@ class LiveEngine(Engine):
                 for event in self._pool.events(0.0):
                     if isinstance(event, Died):
                         self._on_death(event.reason)
-                    self._dispatcher.follow(event)
+                    self._dispatcher.handle(event)
                 self._write(force=True)
                 self._pool.detach(self._arena.trim())
         except BaseException as error:

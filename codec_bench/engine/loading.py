@@ -36,7 +36,7 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
     checks = [_check_spec(spec) for spec in by_workers]
     pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics, *checks]})
     dispatcher.add(reading, "cpu", READ_AT_ONCE, False, first=True)
-    device_facts = pool.facts((spec.key, "device") for spec in by_workers)
+    device_facts = pool.build_stages((spec.key, "device") for spec in by_workers)
     facts: dict[str, dict[str, Any]] = {}
     systems: list[System] = []
     for system in plan.systems:

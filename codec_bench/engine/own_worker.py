@@ -34,8 +34,8 @@ class Stopped(Exception):
         self.reason = reason
 
 
-class OwnWorker(Pool):
-    """A pool of one worker for one codec, with the threads of the codec's request.
+class SingleWorkerPool(Pool):
+    """A pool of one worker for one codec, with the threads that the request names.
 
     Args:
         output: takes the worker's output. log: path of that file.
@@ -49,10 +49,10 @@ class OwnWorker(Pool):
         self.define({_STEPS: StageSpec(_STEPS, "steps", (request.codec,), {"request": request})})
 
     def environment(self) -> dict[str, str]:
-        """Sets the number of threads if the request names one."""
+        """Environment variables of the worker: the number of threads, if requested."""
         return {} if self._limits.threads is None else thread_variables(self._limits.threads)
 
-    def do(self, work: StepWork) -> StepResult:
+    def run_step(self, work: StepWork) -> StepResult:
         """Run a step, or raise Stopped; a new worker then takes the next step."""
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
@@ -79,7 +79,7 @@ class OwnWorker(Pool):
 
 
 def memory_limit(requested_gib: float | None) -> float | None:
-    """Most bytes of a codec's process: the request's, or 90 % of the free memory."""
+    """Most bytes of a codec's process: as requested, or 90 % of the free memory."""
     if requested_gib is not None:
         return requested_gib * 2**30
     free = free_memory_bytes()
@@ -93,18 +93,20 @@ def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambd
         request: the job. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
         log: takes the codec's output. on_step: called with the name of every step that begins.
     """
-    with log.open("ab") as output, closing(OwnWorker(request, output, log)) as worker:
-        sections, parcel = _here(request, worker, on_step)
+    with log.open("ab") as output, closing(SingleWorkerPool(request, output, log)) as worker:
+        sections, parcel = _measure_steps(request, worker, on_step)
         if ELSEWHERE in request.steps:
             if parcel is None:
                 _skip(request, sections, [ELSEWHERE], {})
             else:
                 on_step(ELSEWHERE)
-                sections[ELSEWHERE] = _elsewhere(worker, parcel)
+                sections[ELSEWHERE] = _decode_elsewhere(worker, parcel)
     return sections
 
 
-def _here(request: CheckJob, worker: OwnWorker, on_step: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
+def _measure_steps(
+    request: CheckJob, worker: SingleWorkerPool, on_step: Callable[[str], None]
+) -> tuple[Sections, Parcel | None]:
     """The sections of all steps but `ELSEWHERE`, and the parcel for another process."""
     sections: Sections = {}
     parcel: Parcel | None = None
@@ -114,7 +116,7 @@ def _here(request: CheckJob, worker: OwnWorker, on_step: Callable[[str], None]) 
         step = left[0] if loaded else "load"
         on_step(step)
         try:
-            result = worker.do(StepWork(step))
+            result = worker.run_step(StepWork(step))
             step_sections, stopped = result.sections, False
             parcel = result.parcel or parcel
         except Stopped as fault:
@@ -130,13 +132,13 @@ def _here(request: CheckJob, worker: OwnWorker, on_step: Callable[[str], None]) 
     return sections, parcel
 
 
-def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
+def _decode_elsewhere(worker: SingleWorkerPool, parcel: Parcel) -> dict[str, Any]:
     """The section of decoding in a process that has not encoded."""
-    worker.renew(worker.workers[0])
+    worker.restart(worker.workers[0])
     step_sections: Sections = {}
     for step in ("load", ELSEWHERE):
         try:
-            step_sections = worker.do(StepWork(step, parcel)).sections
+            step_sections = worker.run_step(StepWork(step, parcel)).sections
         except Stopped as fault:
             return {"state": "failed", "reason": fault.reason}
         failed = [section for section in step_sections.values() if section["state"] == "failed"]

@@ -106,8 +106,8 @@ def build_plan(
     requested = read_systems(systems)
     if not metrics:
         raise UserError("no metric was named", hint="see codec-bench list metrics")
-    built = {name: _built(name) for name in expand(list(metrics))}
-    estimate_features, reference_features = _features(list(built.values()), languages)
+    built = {name: _build_metric(name) for name in expand(list(metrics))}
+    estimate_features, reference_features = _feature_names(list(built.values()), languages)
     features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu, seed)
     for metric in built.values():
         for name in list_features_read(metric):
@@ -158,7 +158,7 @@ def build_plan(
     )
 
 
-def _built(name: str) -> Metric:
+def _build_metric(name: str) -> Metric:
     """Build a metric. Foreign code changes nothing in this process."""
     with preserved_process_state() if is_foreign_metric(name) else nullcontext():
         return build_metric(name)
@@ -206,10 +206,14 @@ def list_features_read(metric: Metric) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*metric.estimate_features, *metric.reference_features]))
 
 
-def _features(
+def _feature_names(
     metrics: Sequence[Metric], languages: Iterable[str | None] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Features of the estimates and of the references, in the order of the metrics."""
+    """Names of the features of (estimates, references), in the order of the metrics.
+
+    Args:
+        languages: of the samples; a metric that refuses a language reads no features for it. None: any language.
+    """
     spoken = None if languages is None else sorted(set(languages), key=str)
     sides: tuple[dict[str, None], dict[str, None]] = {}, {}
     for metric in metrics:

@@ -201,8 +201,8 @@ class Pool:
         for worker in self.workers:
             _send(worker, message)
 
-    def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Build stages (key, where) in workers; facts or `UserError` by key, or NotLoaded."""
+    def build_stages(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
+        """Build stages (key, where) in workers: facts or UserError by key; or NotLoaded."""
         keys_of_worker: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
             mine = self.staff(where, self._specs[key].owner)
@@ -213,7 +213,7 @@ class Pool:
         ended: Counter[str] = Counter()
         for number, left in keys_of_worker.items():
             while left:
-                answer = self._answer(self.workers[number])
+                answer = self._receive_facts(self.workers[number])
                 if isinstance(answer, str):
                     ended[left[0]] += 1
                     if ended[left[0]] == LOADED_AT_MOST:
@@ -234,7 +234,7 @@ class Pool:
         for key in keys:
             _send(worker, ("facts", key))
 
-    def _answer(self, worker: PoolWorker) -> tuple[Any, ...] | str:
+    def _receive_facts(self, worker: PoolWorker) -> tuple[Any, ...] | str:
         """A worker's reply about the stage it loads, or why it ended and was replaced."""
         while not wait([worker.pipe], max(0.0, min(_LOOK_EVERY_S, worker.time_left_s))):
             if worker.time_left_s <= 0:
@@ -247,8 +247,8 @@ class Pool:
         worker.requested_at = monotonic()
         return answer
 
-    def fitting(self, where: str, owner: str = "") -> list[PoolWorker]:
-        """The workers for a kind of stage; `device` is the GPUs if any, else the CPU."""
+    def workers_for(self, where: str, owner: str = "") -> list[PoolWorker]:
+        """The workers for a kind of stage; `device` means GPUs if any, else the CPU."""
         return [w for w in self.workers if self.fits(w, where, owner)]
 
     def fits(self, worker: PoolWorker, where: str, owner: str = "") -> bool:
@@ -257,14 +257,14 @@ class Pool:
 
     def staff(self, where: str, owner: str) -> list[PoolWorker]:
         """The workers for stages of an owner; the first is started on demand."""
-        return self.fitting(where, owner) or [self._add(self.device(where), owner)]
+        return self.workers_for(where, owner) or [self._add(self.device(where), owner)]
 
     def grow(self, where: str, owner: str) -> None:
         """Start another worker for an owner whose workers are busy, if one of ours idles.
 
         An owner has at most as many workers as we have for the same work, and one on each GPU.
         """
-        ours, theirs = self.fitting(where), self.fitting(where, owner)
+        ours, theirs = self.workers_for(where), self.workers_for(where, owner)
         if not all(w.batches for w in theirs) or all(w.batches for w in ours):
             return
         if where == "device" and self._gpus:
@@ -357,7 +357,7 @@ class Pool:
         worker.process.wait()
         self.workers.remove(worker)
 
-    def renew(self, worker: PoolWorker) -> None:
+    def restart(self, worker: PoolWorker) -> None:
         """Replace an idle worker by a new process without its state."""
         worker.kill()
         self._replace(worker)

@@ -67,12 +67,12 @@ class SamplePrefetch:
         self._folder = ""
 
     @property
-    def waits(self) -> bool:
-        """Whether files are being fetched."""
+    def is_downloading(self) -> bool:
+        """Whether files are being downloaded."""
         return bool(self._jobs)
 
     @property
-    def ended(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether no sample is left."""
         return self._ended and self._seen is None and not self._pending and not self._ready
 
@@ -89,8 +89,8 @@ class SamplePrefetch:
             return entry
         return None
 
-    def file(self, number: int, path: str) -> Fetched:
-        """Where a worker finds a file of a sample, by the path that the sample names."""
+    def copy_of(self, number: int, path: str) -> Fetched:
+        """The local copy of a sample's file, by the path that the sample names."""
         return self._held.get(number, {}).get(path) or Fetched(path)
 
     def drop(self, number: int) -> None:
@@ -120,7 +120,7 @@ class SamplePrefetch:
             self._seen = None
             self._pending += 1
             for path in paths:
-                if group and not _together(group, path):
+                if group and not _is_adjacent(group, path):
                     self._submit(group)
                     group = []
                 group.append((pending, path))
@@ -151,7 +151,7 @@ def _remote_of(entry: Entry) -> list[str]:
     return [path for path in dict.fromkeys(named) if path is not None and is_url(path)]
 
 
-def _together(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
+def _is_adjacent(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
     """Whether a file and the last ones are adjacent members of one tar file."""
     first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
     if first is None or last is None or this is None or last.file != this.file:

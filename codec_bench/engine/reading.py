@@ -22,7 +22,7 @@ from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Arena, Region, Segments, round_up
-from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
+from codec_bench.engine.stage import Fault, StageSpec, signal_notes, write_audio_file
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
@@ -64,8 +64,8 @@ class FileRequest:
         """Return the audio, or raise a UserError if it is unreadable or too long."""
         return Audio.read(self.path) if self.most_s is None else Audio(*read_file(self.path, self.most_s))
 
-    def words(self, message: str) -> str:
-        """A message with the name in place of the path."""
+    def with_name(self, message: str) -> str:
+        """A message in which the audio's name replaces the path."""
         if not self.name:
             return message
         rename = message.rename if isinstance(message, Diagnostic) else message.replace
@@ -255,11 +255,11 @@ def _read_signal(
             notes=(*signal_notes(audio, levels), *content_notes(audio, levels)),
         )
         if request.keep is not None:
-            keep_audio(request.keep, audio)
+            write_audio_file(request.keep, audio)
     except UserError as error:
-        return as_reason(request.words(error.message), "unreadable_audio")
+        return as_reason(request.with_name(error.message), "unreadable_audio")
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
-        message = request.words(" ".join(str(error).split()))
+        message = request.with_name(" ".join(str(error).split()))
         cause = Diagnostic("error", type=type(error).__name__, message=message)
-        return Diagnostic("unreadable_file", path=request.words(request.path), cause=cause)
+        return Diagnostic("unreadable_file", path=request.with_name(request.path), cause=cause)
     return decoded

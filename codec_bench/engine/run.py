@@ -164,16 +164,16 @@ class Engine:
         feed = Feed(
             self._dispatcher,
             self._arena,
-            self._todo(zip(numbers or range(len(samples)), samples), finished),
+            self._unfinished(zip(numbers or range(len(samples)), samples), finished),
             self._settings.keep,
             writer.folder,
             self._admit,
-            len(self._pool.fitting("cpu")) + self._pool.spare,
+            len(self._pool.workers_for("cpu")) + self._pool.spare,
         )
         check_clips = clips if self._settings.check else ()
         self.checks = RunChecks(self._dispatcher, self._pool, self.plan.systems, check_clips, writer.folder, checked)
         try:
-            while feed.more or self._in_flight or self.checks.open:
+            while feed.has_more or self._in_flight or self.checks.has_open:
                 at_once = feed.request(self._has_room)
                 if self._pool.spare and self._is_slow(start, len(samples) * len(self.plan.systems) - len(finished)):
                     self._pool.start_spare()
@@ -181,13 +181,13 @@ class Engine:
                 at_once = self._dispatcher.run_here() or at_once
                 self._write(force=False)
                 self._report_progress()
-                if not feed.more and not self._in_flight:
+                if not feed.has_more and not self._in_flight:
                     self.checks.finish()
                     self._dispatcher.fill()
-                if feed.more or self._in_flight or self.checks.open:
-                    waits_s = FETCHED_S if feed.waits else LOOK_S if self._pool.spare else 1.0
+                if feed.has_more or self._in_flight or self.checks.has_open:
+                    waits_s = FETCHED_S if feed.is_downloading else LOOK_S if self._pool.spare else 1.0
                     for event in self._pool.events(0.0 if at_once else waits_s):
-                        self._dispatcher.follow(event)
+                        self._dispatcher.handle(event)
                     self._pool.detach(self._arena.trim())
             self._write(force=True)
             self._report_progress()
@@ -210,9 +210,10 @@ class Engine:
             return now - start > FIRST_S
         return now - first > LOOK_S and (now - first) * (items - done) > SHORT_S * done
 
-    def _todo(
+    def _unfinished(
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]
     ) -> Iterator[tuple[int, Sample, list[System]]]:
+        """Yield each unfinished sample with its number and unfinished systems."""
         for number, sample in samples:
             done = {s.name for k, s in enumerate(self.plan.systems) if (k, number) in finished}
             if len(done) < len(self.plan.systems):
@@ -307,16 +308,16 @@ class Engine:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
         if reference is not estimate:
-            outcome.of_another = _of_another(outcome, estimate)
+            outcome.of_another = _system_with_same_audio(outcome, estimate)
         if reference is not None and reference is not estimate and not outcome.system.is_prompted:
             self._compare(outcome, reference, estimate)
         self._send_to_metrics(outcome, estimate, self.plan.signal_stages, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
         for name in of_estimate:
-            self._need(estimate, self.plan.features[name], outcome)
+            self._request_feature(estimate, self.plan.features[name], outcome)
         if reference is not None:
             for name in of_reference:
-                self._need(reference, self.plan.features[name], outcome)
+                self._request_feature(reference, self.plan.features[name], outcome)
         if outcome.features_missing == 0:
             self._on_features(outcome, estimate)
 
@@ -359,8 +360,8 @@ class Engine:
             },
         )
 
-    def _need(self, signal: Signal, feature: FeaturePlan, outcome: _Outcome) -> None:
-        """Make the item wait for a feature of a signal, unless it is known or cached."""
+    def _request_feature(self, signal: Signal, feature: FeaturePlan, outcome: _Outcome) -> None:
+        """Schedule a feature for which an item waits, unless it is computed or cached."""
         state = signal.features.get(feature.name)
         if isinstance(state, list):
             if outcome not in state:
@@ -454,7 +455,7 @@ class Engine:
             sample=loaded.sample.id,
             status="ok" if reason is None else "failed",
             reason=reason,
-            scores={name: self._counted(outcome, name) for name in self.plan.metrics},
+            scores={name: self._score_to_record(outcome, name) for name in self.plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
             notes=_notes(outcome),
@@ -483,7 +484,7 @@ class Engine:
             if reference is not None:
                 reference.release(self._arena)
 
-    def _counted(self, outcome: _Outcome, name: str) -> Score:
+    def _score_to_record(self, outcome: _Outcome, name: str) -> Score:
         """A score as recorded: flagged if in doubt, and with its errors if it failed."""
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
@@ -528,14 +529,14 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
     return (
         *((Diagnostic("same_as_reference"),) if same else another),
         *((difference,) if difference and SILENT not in estimate.notes else ()),
-        *(_other_rate(estimate, reference) if is_generated else ()),
+        *(_note_other_rate(estimate, reference) if is_generated else ()),
         # The narrow band of a codec's output is the codec's doing, and no fact of the data.
         *(note for note in estimate.notes if is_generated or note.code != "empty_band"),
         *(Diagnostic("reference", note=note) for note in reference.notes if note != SILENT),
     )
 
 
-def _other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
+def _note_other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
     """A note on a file with its reference's number of samples at another rate."""
     rate, right = estimate.sample_rate_hz, reference.sample_rate_hz
     if (
@@ -547,7 +548,7 @@ def _other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
     return (Diagnostic("other_rate", **at),)
 
 
-def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:
+def _system_with_same_audio(outcome: _Outcome, estimate: Signal) -> str | None:
     """The system with the same sound: an earlier one of files, a faster codec."""
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:

@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int, int, float], None]
 OnFolder = Callable[[Path, str], None]
 
 
-def quiet(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+def report_nothing(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
     """Report nothing."""
 
 
@@ -56,7 +56,7 @@ class Running(RunningOptions):
     page: bool = True
     executor: str | OnRay = "local"
     as_on_gpu: bool | None = None
-    progress: Progress = quiet
+    progress: Progress = report_nothing
     on_folder: OnFolder = lambda folder, words: None
     on_estimate: Callable[[str], None] = lambda words: None
     is_command: bool = False
@@ -90,8 +90,8 @@ def choose_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
     return running if running is not None else Running(**fields)
 
 
-def run_on() -> dict[str, Any]:
-    """Versions of packages that may change numbers, and the machine, for the record."""
+def describe_machine() -> dict[str, Any]:
+    """The machine and the versions of packages that may change numbers."""
     return {"versions": versions(), "machine": machine()}
 
 

@@ -192,7 +192,7 @@ class CodecStage:
         for rate, region in work.outputs.items():
             segments.view(region)[...] = fit_length(to_signal(estimate, rate), region.shape[-1])
         if work.keep is not None:
-            keep_audio(work.keep, estimate)
+            write_audio_file(work.keep, estimate)
         hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
         notes = signal_notes(estimate, loudest_levels(estimate))
         if is_folded(segments.view(work.audio), estimate.samples):
@@ -284,13 +284,13 @@ class FeatureStage:
         return [fault(result) if isinstance(result, Exception) else result for result in results], {}
 
 
-def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
-    """Call `feature.compute`, with the languages if the feature reads them."""
+def compute_feature(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
+    """Compute one feature of each signal, with languages if the feature uses them."""
     return call_feature(feature, feature.compute, signals, languages)
 
 
 def call_feature(
-    feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None], seeds: Any = None
+    feature: Any, method: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None], seeds: Any = None
 ) -> Any:
     """Call a feature's method, with languages and seeds if the feature reads them."""
     signals = lent(feature, signals)
@@ -298,7 +298,7 @@ def call_feature(
     if getattr(feature, "reads_seed", False):
         more["seeds"] = seeds
     with preserved_torch_state(feature):
-        return call(signals, **more)
+        return method(signals, **more)
 
 
 class MetricStage:
@@ -375,7 +375,7 @@ def codec_facts(codec: Any) -> dict[str, Any]:
     return {**declared, "where": getattr(codec, "where", "device"), "batch_s": getattr(codec, "batch_s", 60.0)}
 
 
-def keep_audio(path: str, audio: Audio) -> None:
+def write_audio_file(path: str, audio: Audio) -> None:
     """Write a FLAC file atomically."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ class WaitingItems:
         self._queue(work).append(work)
         self._counted([work], 1)
 
-    def give_back(self, works: Iterable[QueuedItem]) -> None:
+    def requeue(self, works: Iterable[QueuedItem]) -> None:
         """Return unfinished items to the front."""
         works = list(works)
         for work in reversed(works):
@@ -94,21 +94,21 @@ class WaitingItems:
         """The oldest item, or one at the front of a queue that must be sent alone."""
         return min((queue[0] for queue in self._queues.values()), key=lambda work: (not work.alone, work.order))
 
-    def full(self, room_s: float) -> deque[QueuedItem] | None:
+    def full_rung(self, room_s: float) -> deque[QueuedItem] | None:
         """Items of the rung that holds a batch of `room_s` and whose first item is oldest."""
         queues = [queue for key, queue in self._queues.items() if len(queue) >= items_of(key, room_s)]
         return min(queues, key=lambda queue: queue[0].order) if queues else None
 
-    def on_rungs(self, room_s: float) -> list[QueuedItem]:
+    def next_gpu_batch(self, room_s: float) -> list[QueuedItem]:
         """Items of the next batch on a GPU: a full rung, or the longest and next shorter."""
-        if (queue := self.full(room_s)) is not None:
+        if (queue := self.full_rung(room_s)) is not None:
             return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
         longest, *others = sorted(self._queues, reverse=True)
         near = [key for key in (longest, *others) if longest <= MAX_LENGTH_RATIO * key]
         matches = (work for key in near for work in self._queues[key] if not work.alone)
         return list(islice(matches, items_of(longest, room_s)))
 
-    def nearest(self, room_s: float, least_s: float, pads: bool) -> list[QueuedItem]:
+    def next_cpu_batch(self, room_s: float, least_s: float, pads: bool) -> list[QueuedItem]:
         """Items of the next batch on the CPU: the first and those nearest in length.
 
         Args:

@@ -40,11 +40,11 @@ class AnyCodec(Protocol):
         ...
 
     def encode(self, batch: Any, /) -> Any:
-        """As `Codec.encode`."""
+        """Encode a batch of audio; see `Codec.encode`."""
         ...
 
     def decode(self, codes: Any, /) -> Any:
-        """As `Codec.decode`."""
+        """Decode a batch of codes to audio; see `Codec.decode`."""
         ...
 
 
@@ -103,7 +103,7 @@ class System:
         return sample if self.source is None else self.source.samples[number]
 
     def takes(self, option_of: str) -> bool:
-        """Whether options for a name are for this system's row, spec or file."""
+        """Whether options for `option_of` apply: this system's row, spec or file."""
         if option_of in (self.name, self.spec):
             return True
         return self.codec is not None and _is_path(option_of) and resolve_codec(option_of) == resolve_codec(self.codec)

@@ -86,7 +86,7 @@ class Stages:
     def _build(self, spec: StageSpec) -> Any:
         if spec.kind == "steps":
             return StepStage(spec, self._announce)
-        with _unsearched():
+        with _paused_garbage_collector():
             return STAGES[spec.kind](spec, self._device.device)
 
     def ahead(self, message: Any, segments: Segments) -> Any:
@@ -122,7 +122,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
             began = partial(pipe.send, ("began", number))
             turn = BatchHooks(began, ready, device.watch)
             # With the first batch, libraries import and read what is compiled.
-            with nullcontext() if key in started else _unsearched():
+            with nullcontext() if key in started else _paused_garbage_collector():
                 outcome, *rest = run_batch(partial(stages.load, key), works, segments, device.device, turn)
             started.add(key)
             if loaded_s := preloaded_s.pop(key, 0.0):  # as if the first batch had loaded it
@@ -141,7 +141,7 @@ def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, floa
     for key in keys:
         start = perf_counter()
         try:
-            with _unsearched():
+            with _paused_garbage_collector():
                 stages.load(key)
             seconds[key] = perf_counter() - start
         except Exception as error:
@@ -151,7 +151,7 @@ def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, floa
 
 
 @contextmanager
-def _unsearched() -> Iterator[None]:
+def _paused_garbage_collector() -> Iterator[None]:
     """Pause the garbage collector, which takes a sixth of the time of loading."""
     searched = gc.isenabled()
     gc.disable()

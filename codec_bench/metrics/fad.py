@@ -11,7 +11,7 @@ from codec_bench.features.clap import Clap
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
-from codec_bench.stats.embeddings import KEY, packed
+from codec_bench.stats.embeddings import KEY, pack_embeddings
 from codec_bench.types import Score
 
 
@@ -55,7 +55,7 @@ class SetDistance(FeatureMetric):
     def _score(self, item: Inputs) -> Score:
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
-        return Score.ok(moved, self.protocol, detail={KEY: packed(reference, estimate)})
+        return Score.ok(moved, self.protocol, detail={KEY: pack_embeddings(reference, estimate)})
 
 
 class Fad(SetDistance):

@@ -9,7 +9,7 @@ import numpy as np
 from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
 from codec_bench.metrics.base import FeatureMetric, Inputs
-from codec_bench.stats.embeddings import KEY, packed
+from codec_bench.stats.embeddings import KEY, pack_embeddings
 from codec_bench.stats.ttsds import score_of
 from codec_bench.types import Score
 
@@ -43,7 +43,7 @@ class _Ttsds2(FeatureMetric):
         apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
         # An estimate that is both its reference and a noise is no speech, and neither was its reference.
         value = score_of(apart[0], apart[1:]) or 0.0
-        return Score.ok(value, self.protocol, detail={KEY: packed(reference, estimate, *noise)})
+        return Score.ok(value, self.protocol, detail={KEY: pack_embeddings(reference, estimate, *noise)})
 
 
 class Ttsds2PitchScore(_Ttsds2):

@@ -108,7 +108,7 @@ def missing_answers_by_wording(
         name: Wording(
             text=texts[int(name) - 1] if name.isdecimal() and 0 < int(name) <= len(texts) else None,
             n=len(numbers),
-            **count_empty([items.noted[n] for n in numbers if n in items.noted]),
+            **count_missing_answers([items.noted[n] for n in numbers if n in items.noted]),
         )
         for name, numbers in groups.items()
     }
@@ -121,10 +121,14 @@ def wordings_of(meta: Mapping[str, Any]) -> list[str]:
     return next((list(item["wordings"]) for item in parts if isinstance(item, Mapping) and item.get("wordings")), [])
 
 
-def count_empty(noted: Collection[set[str]]) -> dict[str, Any]:
-    """Number of missing answers of a system (`no_answer`), and by kind (`ways`)."""
-    counts = {kind: sum(kind in one for one in noted) for kind in NO_ANSWER}
-    return {"no_answer": len(noted), "ways": {kind: count for kind, count in counts.items() if count}}
+def count_missing_answers(kinds_of_each: Collection[set[str]]) -> dict[str, Any]:
+    """Counts of missing answers: all (`no_answer`), and by kind (`ways`).
+
+    Args:
+        kinds_of_each: the kinds (of `NO_ANSWER`) of each missing answer.
+    """
+    counts = {kind: sum(kind in one for one in kinds_of_each) for kind in NO_ANSWER}
+    return {"no_answer": len(kinds_of_each), "ways": {kind: count for kind, count in counts.items() if count}}
 
 
 def _served(run: Run) -> list[ServedModel]:

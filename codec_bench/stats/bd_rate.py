@@ -51,7 +51,7 @@ def bd_rate_interval(
     *,
     anchor: Sequence[tuple[float, float]],
     test: Sequence[tuple[float, float]],
-    without: np.ndarray,
+    leave_one_out: np.ndarray,
     sizes: np.ndarray | None = None,
     higher_is_better: bool = True,
     level: float = LEVEL,
@@ -60,11 +60,11 @@ def bd_rate_interval(
 
     Args:
         anchor, test: as of `bd_rate`; bitrates are as measured.
-        without: how the qualities change with each unit left out, float64 `(units, points of anchor and test)`.
+        leave_one_out: how the qualities change with each unit left out, float64 `(units, points of anchor and test)`.
         sizes: of the units, `(units,)`; None if all are equal.
     """
     log_ratio = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
-    units = len(without)
+    units = len(leave_one_out)
     if units < FEWEST_UNITS:
         return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "an interval"), level)
     sizes = np.ones(units) if sizes is None else sizes
@@ -76,7 +76,7 @@ def bd_rate_interval(
         sides = moved[: len(anchor)], moved[len(anchor) :]
         changed = bd_rate(anchor=sides[0], test=sides[1], higher_is_better=higher_is_better)
         slopes.append((math.log1p(changed) - log_ratio) / step)
-    error = jackknife_error(log_ratio + without @ np.asarray(slopes), log_ratio, sizes)
+    error = jackknife_error(log_ratio + leave_one_out @ np.asarray(slopes), log_ratio, sizes)
     if error is None:
         return Interval(None, None, units, "", Note("single_unit"), level)
     reach = t_quantile(level, degrees_of_freedom(sizes)) * error
@@ -89,7 +89,12 @@ def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:
 
 
 def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The quality, in rising order, and the logarithm of the rate, `(points,)` each."""
+    """Convert (rate, quality) points to rising quality and natural logs of the rate.
+
+    Args:
+        name: of the curve, for errors. higher_is_better: False negates the quality.
+        name: of the curve, for errors. higher_is_better: False negates the quality.
+    """
     if len(points) < MIN_POINTS:
         raise UserError(f"the {name} curve has {len(points)} points; a delta rate needs at least {MIN_POINTS}")
     values = np.asarray(sorted(points), np.float64)

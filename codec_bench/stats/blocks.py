@@ -43,20 +43,20 @@ def no_value(why: Note, items: int) -> SetValue:
     return SetValue(None, Interval(None, None, 0, "", why), items, None, why)
 
 
-def key_of(name: str) -> int:
+def name_hash(name: str) -> int:
     """The hash of a name, of 64 bits."""
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def chosen_items(names: Sequence[str]) -> tuple[np.ndarray, Note | None]:
-    """Positions of at most `MOST_ITEMS` items, by smallest name hash, and a note."""
-    chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
+def select_items(names: Sequence[str]) -> tuple[np.ndarray, Note | None]:
+    """Select at most `MOST_ITEMS` items by smallest name hash: positions, and a note."""
+    chosen = np.argsort(np.array([name_hash(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
     return chosen, Note("chosen_items", items=len(chosen), seen=len(names)) if len(chosen) < len(names) else None
 
 
 def block_of(unit: str) -> int:
     """The block of a unit, 0 to 7. It depends on the unit's name alone."""
-    return (key_of(unit) >> 56) % BLOCKS
+    return (name_hash(unit) >> 56) % BLOCKS
 
 
 def blocks_of(units: Sequence[str]) -> np.ndarray:
@@ -80,9 +80,13 @@ def jackknife(
     return SetValue(complete, jackknife_interval(complete, without), items, None, note)
 
 
-def jackknife_interval(value: float, without: Sequence[float | None]) -> Interval:
-    """The jackknife interval of a value; `without`: values without each block or None."""
-    values = np.asarray([one for one in without if one is not None])
+def jackknife_interval(value: float, leave_one_out: Sequence[float | None]) -> Interval:
+    """The jackknife interval (95 %) of a value.
+
+    Args:
+        leave_one_out: the values without one block each; a None (undefined) is dropped.
+    """
+    values = np.asarray([one for one in leave_one_out if one is not None])
     blocks = len(values)
     if blocks < FEWEST_BLOCKS:
         note = Note("few_blocks", blocks=blocks, needed=FEWEST_BLOCKS)

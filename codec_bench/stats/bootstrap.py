@@ -17,7 +17,7 @@ _AT_ONCE = 4_000_000
 """Units in the draws that are summed at a time."""
 
 
-def drawn_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def draw_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """The sums of the units' parts, `(units, k)`, in each draw, float64 `(draws, k)`."""
     rng, count, sums = np.random.default_rng(seed), len(units), []
     at_once = max(1, _AT_ONCE // count)
@@ -35,7 +35,7 @@ def bca_ends(
     """The ends of a value's BCa interval, from `DRAWS` draws of units `(units, k)`."""
     from scipy.special import ndtr, ndtri
 
-    drawn = fold(drawn_sums(units, DRAWS, seed))
+    drawn = fold(draw_sums(units, DRAWS, seed))
     drawn = np.sort(drawn[np.isfinite(drawn)])
     below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
     bias = float(ndtri(min(max(below, 0.5), len(drawn) - 0.5) / len(drawn)))
@@ -54,7 +54,7 @@ def corpus_interval(
     fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, level: float, seed: int
 ) -> tuple[float, float]:
     """The ends of a corpus value's percentile interval over units `(units, k)`."""
-    drawn = fold(drawn_sums(units, CORPUS_DRAWS, seed))
+    drawn = fold(draw_sums(units, CORPUS_DRAWS, seed))
     low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -67,7 +67,7 @@ def corpus_difference(
     Args:
         a, b: the units of both systems, `(units, k)`, in one order. difference: of the two values.
     """
-    both = drawn_sums(np.concatenate([a, b], axis=1), CORPUS_DRAWS, seed)
+    both = draw_sums(np.concatenate([a, b], axis=1), CORPUS_DRAWS, seed)
     drawn = fold(both[:, : a.shape[1]]) - fold(both[:, a.shape[1] :])
     drawn = drawn[np.isfinite(drawn)]
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])

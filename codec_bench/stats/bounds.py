@@ -15,7 +15,7 @@ Bounds = tuple[float | None, float | None]
 """Least and greatest value; None if unknown."""
 
 
-def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
+def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
     """The bounds, None for an open end; a `UserError` if an item is outside."""
     if bounds is None:
         return None
@@ -41,8 +41,8 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
     return None if low is None or high is None else (low, high)
 
 
-def supposed_bounds(table: np.ndarray) -> Bounds | None:
-    """The bounds of values `(items, 2)` by their form: counts over counts, error rate."""
+def infer_bounds(table: np.ndarray) -> Bounds | None:
+    """Infer the bounds of values `(items, 2)` from their form, such as an error rate."""
     are_counts = (table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any()
     return (0.0, None) if are_counts else None
 
@@ -61,7 +61,7 @@ def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | N
     )
 
 
-def at_bound(rates: np.ndarray, bounds: Bounds | None) -> int:
+def count_at_bound(rates: np.ndarray, bounds: Bounds | None) -> int:
     """How many items `(items,)` have the minimum or the maximum, the larger count."""
     ends = [end for end in bounds or () if end is not None]
     return max((int(np.count_nonzero(rates == end)) for end in ends), default=0)

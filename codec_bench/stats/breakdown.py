@@ -70,7 +70,7 @@ class MetricParts:
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval of the corpus value, over speakers if known, else questions."""
+        """The 95 % confidence interval of the corpus value, clustered by unit."""
         # An item without a unit is a unit of its own.
         codes = unit_codes([unit or None for unit in self.units], len(self.sums))
         return interval_of(self.fold, self.sums, codes, share=self.share, bounds=self.bounds)
@@ -88,26 +88,26 @@ class MetricParts:
         below = self.sums[:, 0] <= FAILED_ABOVE * self.sums[:, 1]
         if below.all():
             return UNSET
-        rest = self.at(np.flatnonzero(below)).counted(Below50, above=int(np.count_nonzero(~below)))
+        rest = self.at(np.flatnonzero(below)).as_entry(Below50, above=int(np.count_nonzero(~below)))
         return replace(rest, ci95=rest.ci95 and [min(end, FAILED_ABOVE) for end in rest.ci95])
 
-    def counted(self, kind: type[C], **more: Any) -> C:
-        """The result with its interval as an entry of the summary."""
+    def as_entry(self, kind: type[C], **fields: Any) -> C:
+        """Build an entry of class `kind`: value, interval, note, sample count, `fields`."""
         within = self.interval
-        return kind(self.value, within.ends, within.note, len(self.numbers), **more)
+        return kind(self.value, within.ends, within.note, len(self.numbers), **fields)
 
-    def at(self, places: Sequence[int] | np.ndarray) -> MetricParts:
-        """The parts of the items at some positions."""
-        chosen = np.asarray(places, np.int64)
+    def at(self, positions: Sequence[int] | np.ndarray) -> MetricParts:
+        """The parts of the items at these positions."""
+        chosen = np.asarray(positions, np.int64)
         numbers, units = ([held[p] for p in chosen.tolist()] for held in (self.numbers, self.units))
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples; None: no others; no value: one is unscored."""
+        """The result over these samples; None if they are all, no value if one has none."""
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
-        return None if held.all() else self.at(np.flatnonzero(held)).counted(Counted)
+        return None if held.all() else self.at(np.flatnonzero(held)).as_entry(Counted)
 
     def counting_failures(self) -> CountingFailures:
         """The result if failures count as wrong; `n` counts scores and counted failures.
@@ -127,7 +127,7 @@ class MetricParts:
 
         def of_subset(numbers: Sequence[int]) -> Subset:
             places = sorted(at[n] for n in numbers if n in at)
-            return self.at(places).counted(Subset, failed=len(numbers) - len(places))
+            return self.at(places).as_entry(Subset, failed=len(numbers) - len(places))
 
         return {
             column: {name: of_subset(numbers) for name, numbers in values.items()} for column, values in subsets.items()
@@ -161,7 +161,7 @@ class SetParts(MetricParts):
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval over blocks of units, cut at the bounds, and its notes."""
+        """The jackknife interval (95 %) over blocks of units, cut at the bounds."""
         estimate, within = self.estimate, self.estimate.interval
         if within.low is not None and within.high is not None:
             low, high = within_bounds(within.low, within.high, np.asarray([estimate.value]), self.limits)

@@ -40,10 +40,13 @@ STAGES = ("exact", "aligned", "neither")
 def answer_statistics(
     scores: Scores, parts: MetricParts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
-    """The fields `chance`, `read` and `compared` of a `MetricSummary`, and `subsets`.
+    """Fields of a metric of answers: `chance`, `read`, `compared`, and new `subsets`.
+
+    `chance` is the mean score of guessing, also added to `subsets`; `read` counts the answers that a rule or the judge
+    could read; `compared` compares the answers with the references.
 
     Args:
-        subsets: sample numbers by column and value. entries: their results.
+        scores, parts: of the metric. subsets: sample numbers by column and value. entries: the subsets' results.
     """
     failed = {number for number, _, _ in scores.unscored}
     scored = {number: held for number, held in scores.details.items() if number not in failed}
@@ -88,11 +91,11 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _over(parts: MetricParts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
+def _over(parts: MetricParts, scored: Mapping[int, Mapping[str, Any]], field: str, *, share: bool = False) -> Counted:
     """The mean of one entry of the details, with its interval over the value's units."""
-    of = parts.at([position for position, number in enumerate(parts.numbers) if name in scored.get(number, {})])
-    sums = np.asarray([(scored[number][name], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)
-    return replace(of, sums=sums, fold=ratios, share=share, bounds=None).counted(Counted)
+    of = parts.at([position for position, number in enumerate(parts.numbers) if field in scored.get(number, {})])
+    sums = np.asarray([(scored[number][field], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)
+    return replace(of, sums=sums, fold=ratios, share=share, bounds=None).as_entry(Counted)
 
 
 MOST_FAILED = 0.05

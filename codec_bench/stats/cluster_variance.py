@@ -15,12 +15,12 @@ _USUAL_LEVEL = 0.99
 _NEWTON_STEPS = 30
 
 
-def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
-    """The CR2 standard error from values without each unit `(units,)`, or None."""
-    if not np.isfinite(without).all():
+def jackknife_error(leave_one_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
+    """The CR2 standard error from leave-one-unit-out values `(units,)`, or None."""
+    if not np.isfinite(leave_one_out).all():
         return None
     shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
-    error = math.sqrt(float(((1 - shares) * np.square(without - value)).sum()))
+    error = math.sqrt(float(((1 - shares) * np.square(leave_one_out - value)).sum()))
     # Units that are all equal differ by rounding alone.
     return error if error > 1e-12 * abs(value) else 0.0
 
@@ -83,17 +83,17 @@ def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, va
     return np.stack([shares * value + (1 - shares) * (value - without), shares], axis=1)
 
 
-def t_quantile(level: float, freedom: float) -> float:
-    """How many standard errors an interval of this level reaches to each side.
+def t_quantile(level: float, df: float) -> float:
+    """Half the width of an interval of this level in standard errors: Student's t.
 
     The tangent of an angle whose density is a power of the cosine, by Newton's method and Gauss-Legendre quadrature. To
     1e-13 it equals `scipy.special.stdtrit`, whose import costs every command 0.15 s.
     """
-    if not (1 <= freedom < math.inf and level <= _USUAL_LEVEL):
+    if not (1 <= df < math.inf and level <= _USUAL_LEVEL):
         from scipy.special import stdtrit
 
-        return float(stdtrit(freedom, (1 + level) / 2))
-    half = freedom / 2
+        return float(stdtrit(df, (1 + level) / 2))
+    half = df / 2
     if half < 50:
         scale = math.gamma(half + 0.5) / math.gamma(half)
     else:
@@ -107,7 +107,7 @@ def t_quantile(level: float, freedom: float) -> float:
         angle += step
         if abs(step) <= 1e-14 * angle:
             break
-    return math.sqrt(freedom) * math.tan(angle)
+    return math.sqrt(df) * math.tan(angle)
 
 
 @cache
@@ -115,16 +115,16 @@ def _gauss_legendre() -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(64)
 
 
-def t_probability(statistic: float, freedom: float) -> float:
-    """The two-sided p of Student's t."""
+def t_p_value(statistic: float, df: float) -> float:
+    """The two-sided p-value of Student's t with `df` degrees of freedom."""
     from scipy.special import stdtr
 
-    return float(2 * stdtr(freedom, -abs(statistic)))
+    return float(2 * stdtr(df, -abs(statistic)))
 
 
-def detectable_effect(error: float, freedom: float, level: float, power: float) -> float:
+def detectable_effect(error: float, df: float, level: float, power: float) -> float:
     """The effect that a two-sided t test finds with this power (noncentral t)."""
     from scipy.special import nctdtrinc
 
     # The other tail, where an effect of the wrong sign is found, holds less than one in a million from three units on.
-    return float(nctdtrinc(freedom, 1 - power, t_quantile(level, freedom))) * error
+    return float(nctdtrinc(df, 1 - power, t_quantile(level, df))) * error

@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.stats.intervals import is_share
 from codec_bench.stats.notes import Note
-from codec_bench.stats.paired import in_common, parts_table
+from codec_bench.stats.paired import parts_table, split_common
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, compare_metric
 from codec_bench.stats.summary_json import UNSET, SummaryPart
@@ -52,22 +52,22 @@ class Controlled(SummaryPart):
     chance: float = UNSET
 
     @property
-    def beyond(self) -> float | None:
-        """The difference with a positive sign for better, or None."""
+    def improvement(self) -> float | None:
+        """The difference, positive if better than under the control; or None."""
         if self.difference is None or self.higher_is_better is None:
             return None
         return self.difference if self.higher_is_better else -self.difference
 
     @property
-    def shows(self) -> bool | None:
+    def is_significant(self) -> bool | None:
         """Whether the interval of the difference excludes 0; None if unknown."""
         if self.ci95 is None:
             return False if self.difference == 0 and self.p == 1 else None
         return not self.ci95[0] <= 0 <= self.ci95[1]
 
 
-def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
-    """Compare a run with its control run, by metric; `why`: the reason not to."""
+def compare_controls(uncontrolled: Run, under: Run, control: Control, reason: str | None) -> Iterator[Controlled]:
+    """Compare a run with its control run, by metric; `reason`: the reason not to."""
     facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
     facts, others = uncontrolled.metrics, under.metrics
@@ -75,7 +75,7 @@ def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str |
         if facts[metric].get("aggregate") in SETS:
             continue
         other = Note("other_protocols") if facts[metric]["protocol"] != others[metric]["protocol"] else None
-        if (note := why or other) is not None:
+        if (note := reason or other) is not None:
             yield Controlled(**facts_of_control, metric=metric, note=note)
         else:
             yield Controlled(**facts_of_control, metric=metric, **_compared(uncontrolled, under, metric, facts[metric]))
@@ -99,7 +99,7 @@ def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any])
 
 
 def _right(sides: list[list[Any]]) -> dict[str, int]:
-    a, b, _ = in_common(*sides)
+    a, b, _ = split_common(*sides)
     tables = [parts_table(items) for items in (a, b)]
     if not a or any(table.shape[1] != 2 or not is_share(table) for table in tables):
         return {}
@@ -107,7 +107,7 @@ def _right(sides: list[list[Any]]) -> dict[str, int]:
     return {"right": int(under.sum()), "right_in_both": int((uncontrolled & under).sum())}
 
 
-def marks_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
+def outcomes_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
     """`right`, `wrong` or `failed` by item id under a control; empty for other values."""
     (same,) = under.systems
     if metric not in under.metrics:

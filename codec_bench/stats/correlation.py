@@ -60,7 +60,7 @@ def _pair(values: np.ndarray, a: int, b: int) -> ColumnPair:
 
     both = np.isfinite(values[:, [a, b]]).all(axis=1)
     x, y = values[both, a], values[both, b]
-    tau = _unfit(x, y) or Coefficient(float(kendalltau(x, y).statistic))
+    tau = _why_undefined(x, y) or Coefficient(float(kendalltau(x, y).statistic))
     return ColumnPair(a, b, len(x), spearman(x, y), tau)
 
 
@@ -68,17 +68,17 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Spearman's rank correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import spearmanr
 
-    return _unfit(x, y) or _with_interval(rho := float(spearmanr(x, y).statistic), len(x), 1 + rho**2 / 2)
+    return _why_undefined(x, y) or _with_interval(rho := float(spearmanr(x, y).statistic), len(x), 1 + rho**2 / 2)
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Pearson's correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import pearsonr
 
-    return _unfit(x, y) or _with_interval(float(pearsonr(x, y).statistic), len(x), 1.0)
+    return _why_undefined(x, y) or _with_interval(float(pearsonr(x, y).statistic), len(x), 1.0)
 
 
-def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
+def _why_undefined(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
     """Why two columns have no correlation; None if they have one."""
     if len(x) < ROWS_OF_A_CORRELATION:
         return Coefficient(None, note=Note("few_rows", rows=len(x), of="rows", needed=ROWS_OF_A_CORRELATION))
@@ -95,14 +95,18 @@ def _with_interval(value: float, rows: int, variance: float) -> Coefficient:
     return Coefficient(value, math.tanh(middle - reach), math.tanh(middle + reach))
 
 
-def similar_first(pairs: list[ColumnPair], columns: int) -> list[int]:
-    """The columns in an order with similar ones adjacent (`alike`)."""
+def order_by_similarity(pairs: list[ColumnPair], columns: int) -> list[int]:
+    """The columns in an order with similar ones adjacent (`cluster_similar`)."""
     if columns < 3:
         return list(range(columns))
-    return [position for cluster in alike([pair.spearman.value for pair in pairs], math.inf) for position in cluster]
+    return [
+        position
+        for cluster in cluster_similar([pair.spearman.value for pair in pairs], math.inf)
+        for position in cluster
+    ]
 
 
-def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
+def cluster_similar(correlated: Sequence[float | None], least: float) -> list[list[int]]:
     """Clusters of similar columns: average linkage on 1 - correlation, best order.
 
     Args:

@@ -114,17 +114,17 @@ def _moved(
     return moved
 
 
-def shared(samples: int, different: int, of: int, *, questions: bool) -> list[Warned]:
+def warn_shared(samples: int, different: int, of: int, *, questions: bool) -> list[Warned]:
     """A warning if `samples` of `of` are copies of `different` sounds or questions."""
     return [Warned("repeated" if questions else "shared", samples, of, {"different": different})] if samples else []
 
 
-def copied(items: int, of: int, example: str) -> list[Warned]:
+def warn_copied(items: int, of: int, example: str) -> list[Warned]:
     """A warning if files of a system with different words have one sound."""
     return [Warned("copied", items, of, other=example)] if items else []
 
 
-def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
+def warn_implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
     """A warning if most values of a metric are outside the range of working audio."""
     limit = facts.get("implausible")
     if limit is None or not len(sums):

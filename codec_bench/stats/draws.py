@@ -20,7 +20,7 @@ RULES = ("all", "any", "majority")
 _NEEDED = {"all": lambda draws: draws, "any": lambda draws: 1, "majority": lambda draws: draws // 2 + 1}
 
 
-def by_draw(
+def draw_statistics(
     parts: MetricParts,
     draws: Mapping[int, tuple[str, int]],
     rules: Sequence[str] = RULES,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.messages import together
-from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, chosen_items, jackknife, no_value
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, jackknife, no_value, select_items
 from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
@@ -45,7 +45,7 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
     Args:
         pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
     """
-    chosen, chosen_note = chosen_items(names)
+    chosen, chosen_note = select_items(names)
     speakers = [units[position] for position in chosen.tolist()]
     voices = np.unique(np.array(speakers, object), return_inverse=True)[1]
     reference, estimate = (_unit(pairs[chosen, role]) for role in range(2))

@@ -155,7 +155,7 @@ def _covariance(upper: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
 
 
 def _factor(covariance: np.ndarray) -> np.ndarray:
-    """`L` with `C = L L'`, without directions of mere rounding."""
+    """`L` with `C = L @ L.T`, `(d, rank)`, without directions at rounding error."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(covariance, driver="evd")  # the default driver takes five times as long

@@ -26,7 +26,7 @@ import numpy as np
 
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
-from codec_bench.stats.bounds import Bounds, at_bound, checked_bounds, is_rate, supposed_bounds, within_bounds
+from codec_bench.stats.bounds import Bounds, check_bounds, count_at_bound, infer_bounds, is_rate, within_bounds
 from codec_bench.stats.cluster_variance import (
     degrees_of_freedom,
     effective_units,
@@ -106,7 +106,7 @@ def interval(
         'too_few_units'
     """
     table = item_table(values, denominators)
-    known = supposed_bounds(table) if bounds is None else checked_bounds(ratios(table), bounds)
+    known = infer_bounds(table) if bounds is None else check_bounds(ratios(table), bounds)
     check_seed(seed)
     codes = unit_codes(labels_of(clusters), len(table))
     if method is not None and method not in METHODS:
@@ -275,7 +275,7 @@ def _note(
         return Note("dominant_unit")
     if rates is None:
         return None
-    at_end = at_bound(rates, bounds)
+    at_end = count_at_bound(rates, bounds)
     if at_end > len(rates) / 2 and not is_rate(bounds):
         return Note("ceiling", at_bound=at_end, items=len(rates), rest=len(rates) - at_end)
     above = int(np.count_nonzero(rates > 1)) if is_rate(bounds) else 0

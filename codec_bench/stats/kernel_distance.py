@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, blocks_of, chosen_items, jackknife, no_value
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, blocks_of, jackknife, no_value, select_items
 from codec_bench.stats.notes import Note
 
 SCALE = 100.0
@@ -48,7 +48,7 @@ def kernel_distance(
     Args:
         pairs: `(items, 2, dimensions)`, the reference first. names, units: of the items.
     """
-    chosen, note = chosen_items(names)
+    chosen, note = select_items(names)
     why = Note("few_items", needed=FEWEST_ITEMS, items=len(chosen))
     if len(chosen) < FEWEST_ITEMS:
         return no_value(why, len(chosen))
@@ -74,7 +74,7 @@ def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str
     """
     from scipy.spatial.distance import cdist
 
-    chosen, note = chosen_items(names)
+    chosen, note = select_items(names)
     blocks = blocks_of([units[index] for index in chosen])
     references, estimates = _sides(pairs, chosen)
     # Without cancellation, so that equal embeddings have exactly 0.
@@ -96,12 +96,16 @@ def _sides(pairs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def density(radii: np.ndarray, distances: np.ndarray) -> float:
-    """The mean number of reference balls around an estimate, over `NEIGHBOURS`."""
+    """Density (Naeem 2020): reference balls that hold an estimate, mean over `k`.
+
+    Args:
+        radii: to the k-th neighbour, `(references,)`. distances: `(references, estimates)`.
+    """
     return float((distances < radii[:, None]).sum(axis=0).mean() / NEIGHBOURS)
 
 
 def coverage(radii: np.ndarray, distances: np.ndarray) -> float:
-    """The share of the references whose ball holds an estimate."""
+    """Coverage (Naeem 2020): the share of references whose ball holds an estimate."""
     return float((distances.min(axis=1) < radii).mean())
 
 

@@ -21,14 +21,14 @@ import numpy as np
 
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import CORPUS_DRAWS, corpus_difference
-from codec_bench.stats.bounds import Bounds, checked_bounds, supposed_bounds
+from codec_bench.stats.bounds import Bounds, check_bounds, infer_bounds
 from codec_bench.stats.cluster_variance import (
     degrees_of_freedom,
     detectable_effect,
     has_dominant_unit,
     jackknife_error,
     linear_parts,
-    t_probability,
+    t_p_value,
     t_quantile,
 )
 from codec_bench.stats.corpus import FOLDS
@@ -145,9 +145,9 @@ def paired_test(
     table_a, table_b = item_table(a, denominators, "a"), item_table(b, denominators, "b")
     if len(table_a) != len(table_b):
         raise UserError(f"a has {len(table_a)} values and b has {len(table_b)}; expected the same items in both")
-    known = supposed_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
+    known = infer_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
     for table in (table_a, table_b):
-        known = checked_bounds(ratios(table), known)
+        known = check_bounds(ratios(table), known)
     check_seed(seed)
     codes = unit_codes(labels_of(clusters), len(table_a))
     return paired_parts(ratios, table_a, table_b, codes, seed=seed, bounds=known)
@@ -191,7 +191,7 @@ def paired_parts(
     low, high = _within(difference - reach, difference + reach, bounds)
     if note is None and has_dominant_unit(apart[:, 0] - difference * apart[:, 1], apart[:, 1]):
         note = Note("dominant_unit")
-    p = t_probability(difference / of_units, freedom)
+    p = t_p_value(difference / of_units, freedom)
     detectable = detectable_effect(of_units, freedom, level, POWER)
     return PairedTest(difference, low, high, p, count, note, detectable, level, "t")
 
@@ -274,7 +274,7 @@ def compare_items(
         metric, unit: for the result. higher_is_better: None counts larger values as wins.
         fold: turns the items' summed parts into the corpus value. seed, level, bounds: as for `interval`.
     """
-    a, b, dropped = in_common(a_items, b_items)
+    a, b, dropped = split_common(a_items, b_items)
     table_a, table_b = parts_table(a), parts_table(b)
     codes = unit_codes([item.speaker for item in a], len(a))
     test = paired_parts(fold, table_a, table_b, codes, seed=seed, level=level, bounds=bounds)
@@ -287,10 +287,10 @@ def compare_items(
     )  # fmt: skip
 
 
-def in_common(
+def split_common(
     a_items: Iterable[ItemParts], b_items: Iterable[ItemParts]
 ) -> tuple[list[ItemParts], list[ItemParts], int]:
-    """The items with a number of both systems, sorted by id, and how many others."""
+    """Both systems' items with two numbers, sorted by id, and the number of others."""
     scored_a = {item.id: item for item in a_items}
     scored_b = {item.id: item for item in b_items}
     valued = ({id for id, item in of.items() if item.value is not None} for of in (scored_a, scored_b))
@@ -311,14 +311,14 @@ def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def undecidable(tests: Sequence[PairedTest]) -> list[bool]:
-    """Which exact tests have too few units for an adjusted p below 0.05."""
+    """Whether each exact test has too few units for an adjusted p below 0.05."""
     least = {"mcnemar": lambda units: 0.5**units, "bootstrap": lambda units: 1 / (CORPUS_DRAWS + 1)}
     smallest = [None if t.p is None else least.get(t.method, lambda units: 0.0)(t.units) for t in tests]
     return [p is not None and p >= 1 - LEVEL for p in holm(smallest)]
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p of a family of tests, in order; a test without p stays."""
+    """Holm-adjusted p-values of a family of tests, in order; None stays None."""
     known = sorted((p, index) for index, p in enumerate(probabilities) if p is not None)
     adjusted: list[float | None] = [None] * len(probabilities)
     largest = 0.0

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.messages.errors import UserError
-from codec_bench.stats.bootstrap import drawn_sums
+from codec_bench.stats.bootstrap import draw_sums
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, unit_codes
 from codec_bench.stats.notes import Note, too_few
 
@@ -206,7 +206,7 @@ def _ends(
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:
         return none, too_few(units, FEWEST_UNITS, "an interval")
-    counts = drawn_sums(table.reshape(units, -1), draws, seed).reshape(draws, len(sides), 3)
+    counts = draw_sums(table.reshape(units, -1), draws, seed).reshape(draws, len(sides), 3)
     finite = _finite(counts, sides, systems)
     if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:
         return none, Note("infinite_draws", infinite=infinite, draws=draws)

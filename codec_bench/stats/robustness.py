@@ -35,7 +35,7 @@ def robustness(
     places = {name: [at[n] for n in numbers if n in at] for name, numbers in groups.items()}
     scored = set(parts.numbers)
     wordings = {
-        name: replace(completed.at(held).counted(OfWording, failed=len(groups[name]) - n), n=n)
+        name: replace(completed.at(held).as_entry(OfWording, failed=len(groups[name]) - n), n=n)
         for name, held in places.items()
         for n in [sum(number in scored for number in groups[name])]
     }

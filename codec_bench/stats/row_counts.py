@@ -12,7 +12,11 @@ from codec_bench.store.record import Run
 
 
 def count_rows(run: Run, size: int | None = None) -> RowCount:
-    """The questions of a run out of `size` or the recorded number; `UNSET` if unknown."""
+    """Number of a run's questions, the benchmark's size, and why fewer; or `UNSET`.
+
+    Args:
+        size: of the benchmark; None takes the recorded one. Without either the result is `UNSET`.
+    """
     meta = run.meta
     size = size or (meta.get("benchmark") or {}).get("size")
     if size is None:

@@ -18,7 +18,7 @@ from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
-from codec_bench.stats.embeddings import KEY, unpacked
+from codec_bench.stats.embeddings import KEY, unpack_embeddings
 from codec_bench.stats.frechet import frechet_distance, kl_divergence
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel_distance import coverage, cubic, density, kernel_distance, neighbour_value
@@ -36,7 +36,7 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
     width = None
     for number, text in _details(run, system, metric, KEY):
         try:
-            out[number] = unpacked(text, sides)
+            out[number] = unpack_embeddings(text, sides)
         except (TypeError, ValueError, binascii.Error) as error:
             raise DamagedRecord(f"'{run.folder}' holds no embeddings of sample {number} for {metric}") from error
         width = width or out[number].size

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from codec_bench.messages import VARIES, Diagnostic, read, together
-from codec_bench.stats.answers import answers_of, count_empty, missing_answers_by_wording, wordings_of
+from codec_bench.stats.answers import answers_of, count_missing_answers, missing_answers_by_wording, wordings_of
 from codec_bench.stats.breakdown import MetricParts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled
-from codec_bench.stats.data_warnings import Warned, copied, implausible, shared
-from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.stats.data_warnings import Warned, warn_copied, warn_implausible, warn_shared
+from codec_bench.stats.draws import RULES, draw_statistics
 from codec_bench.stats.recorded import JUDGED, RecordedRun, Scores, SystemItems
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.row_counts import count_rows, other_data
@@ -62,9 +62,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
     # Samples share the voices of prompts.
     is_prompted = (recorded.meta.get("config") or {}).get("reference") == "prompt"
-    repeated = [] if is_prompted else shared(*run.shared_sounds(), questions=recorded.has_answers)
+    repeated = [] if is_prompted else warn_shared(*run.shared_sounds(), questions=recorded.has_answers)
     doubtful: dict[str, list[Warned]] = {
-        system.name: [*repeated, *copied(*run.repeated_estimates(system.name))] for system in systems
+        system.name: [*repeated, *warn_copied(*run.repeated_estimates(system.name))] for system in systems
     }
     for metric in recorded.metrics:
         for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}, doubtful):
@@ -81,7 +81,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
             wordings = missing_answers_by_wording(system.items, groups, wordings_of(recorded.meta))
-            answers = replace(answers, **count_empty(system.items.noted.values()), wordings=wordings)
+            answers = replace(answers, **count_missing_answers(system.items.noted.values()), wordings=wordings)
     unscored = sum(len(system.items.unscored) for system in systems)
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
@@ -170,7 +170,7 @@ def _metric(
     decided = verdict(rivals, suspects, better)
     for system, scores, of in zip(systems, read, parts):
         entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
-        doubtful[system.name] += implausible(metric, recorded.metrics[metric], scores.sums)
+        doubtful[system.name] += warn_implausible(metric, recorded.metrics[metric], scores.sums)
         alone = len(rivals) < 2 and system.name not in decided.barred
         if better is not None and system.name in rivals and not alone:
             entry = replace(entry, standing=decided.standing(system.name))
@@ -218,7 +218,7 @@ def _repeated(recorded: RecordedRun, metric: str, system: _System, parts: Metric
     wordings = system.subsets.get(WORDING, {})
     fields: dict[str, Any] = {}
     if drawn := system.drawn:
-        fields["draws"] = by_draw(parts, drawn, *_passing(recorded.meta, metric), better, recorded.draw_counts)
+        fields["draws"] = draw_statistics(parts, drawn, *_passing(recorded.meta, metric), better, recorded.draw_counts)
     if len(wordings) > 1:
         fields["robustness"] = robustness(parts, wordings, drawn, better)
     return fields

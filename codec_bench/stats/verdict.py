@@ -64,7 +64,7 @@ def verdict(
     """
     counts = {name: len(parts.numbers) for name, parts in rivals.items()}
     out = {name: why for name, parts in rivals.items() if (why := speechless(parts.speechless, counts[name]))}
-    excluded = barred(counts, out | dict.fromkeys(suspects, SUSPECT))
+    excluded = find_excluded(counts, out | dict.fromkeys(suspects, SUSPECT))
     compared = {name: parts for name, parts in rivals.items() if name not in excluded}
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
@@ -102,9 +102,11 @@ def speechless(count: int, n: int) -> Diagnostic | None:
     return Diagnostic("speechless", speechless=count, n=n)
 
 
-def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diagnostic]:
-    """The systems that are not compared: few values by `counts`, or reasons in `out`."""
-    excluded = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
+def find_excluded(counts: Mapping[K, int], reasons: Mapping[K, Diagnostic]) -> dict[K, Diagnostic]:
+    """Why systems are not compared, by name: a reason in `reasons`, or too few values."""
+    excluded = {
+        name: reasons.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in reasons
+    }
     most = max((n for name, n in counts.items() if name not in excluded), default=0)
     return excluded | {name: LACKING for name, n in counts.items() if name not in excluded and n < MIN_SHARE * most}
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from codec_bench.api.executors import show_progress
-from codec_bench.engine.running import Running, quiet
+from codec_bench.engine.running import Running, report_nothing
 from codec_bench.messages.errors import UserError
 
 
@@ -18,8 +18,8 @@ def test_the_recipient_is_what_the_caller_says(monkeypatch):
 
     loud, still = Running(progress=mine), Running()
     for running, progress, messages in (
-        (still, None, quiet),
-        (still, False, quiet),
+        (still, None, report_nothing),
+        (still, False, report_nothing),
         (loud, None, mine),
         (still, mine, mine),
     ):
@@ -43,11 +43,11 @@ def test_in_a_notebook_a_line_is_shown_unasked_and_nothing_if_it_is_not_wished(m
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     with show_progress(Running(), False) as result:
-        assert result.progress is quiet and shown == []
+        assert result.progress is report_nothing and shown == []
     with pytest.raises(KeyboardInterrupt), show_progress(Running(), None) as result:
         result.progress("running", 3, 7, 1, 5.0)
         raise KeyboardInterrupt
     assert shown[0] == "starting" and shown[-1].startswith("running: 3 of 7 items, 1 failed"), "where it was stopped"
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     with show_progress(Running(), None) as result:
-        assert result.progress is quiet, "IPython that is imported and not running is no notebook"
+        assert result.progress is report_nothing, "IPython that is imported and not running is no notebook"

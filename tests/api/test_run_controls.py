@@ -147,7 +147,7 @@ def test_a_model_that_reads_only_the_text_has_nothing_beyond_it(ask):
     outcome = ask(THREE, controls=True)
     for name in THREE:
         alone = controls(outcome, name)["text alone"]
-        assert alone.shows is False and alone.difference == 0 and alone.given == alone.value > 0, alone
+        assert alone.is_significant is False and alone.difference == 0 and alone.given == alone.value > 0, alone
         assert alone.n == ROWS - 2  # a row has no sound, and another no right answer
         assert "nothing beyond the text was found" in beyond_notes([alone])[0]
 
@@ -158,7 +158,7 @@ def test_a_model_with_audio_has_what_its_sound_adds(ask, served):
     for name in THREE:
         result = controls(outcome, name)
         alone = result["text alone"]
-        assert alone.given == 1.0 and alone.shows
+        assert alone.given == 1.0 and alone.is_significant
         # The row itself says what is right without sound: the rows that the text names, and those of option 0.
         complete = outcome.runs[name, "openai-chat"]
         values = {s.id: s.value for s in complete.scores("openai-chat", alone.metric) if s.value is not None}

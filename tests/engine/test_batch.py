@@ -59,7 +59,7 @@ def test_what_is_returned_comes_first_again():
     waiting = stage(1.0, 2.0, 3.0, 4.0, budget_s=2.0)
     held = waiting.take(2.0)
     assert numbers(held) == [0] and waiting.waiting.total_s == 9.0
-    waiting.waiting.give_back(held)
+    waiting.waiting.requeue(held)
     assert waiting.waiting.total_s == 10.0 and numbers(waiting.take(2.0)) == [0]
 
 
@@ -73,7 +73,7 @@ def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_mismatched_its_l
     for _ in range(3):
         batch = dispatcher._batch(dispatcher.stages["s"], "cpu")
         sizes.append(len(batch.works))
-        dispatcher.follow(Done(batch, "oom", 0.0, 0.0, {}))
+        dispatcher.handle(Done(batch, "oom", 0.0, 0.0, {}))
     assert sizes == [7, 3, 1]
 
 
@@ -84,7 +84,7 @@ def failing(outcomes, device="cuda:0"):
     for _ in range(8):
         dispatcher.put("s", None, 1.0, results.append, alone=True)
     for outcome in outcomes:
-        dispatcher.follow(Done(dispatcher._batch(dispatcher.stages["s"], device), outcome, 0.0, 0.0, {}))
+        dispatcher.handle(Done(dispatcher._batch(dispatcher.stages["s"], device), outcome, 0.0, 0.0, {}))
     return dispatcher.stages["s"].refusal, results
 
 
@@ -97,7 +97,7 @@ def test_after_failures_of_items_alone_mismatched_lengths_are_tried_before_a_sta
     for _ in range(3):
         batch = dispatcher._batch(dispatcher.stages["s"], "cuda:0")
         tried.append(batch.works[0].payload)
-        dispatcher.follow(Done(batch, Fault("too short"), 0.0, 0.0, {}))
+        dispatcher.handle(Done(batch, Fault("too short"), 0.0, 0.0, {}))
     assert tried == [2.0, 9.0, 1.0] and dispatcher.stages["s"].refusal is not None
 
 
@@ -128,8 +128,8 @@ def test_a_batch_of_a_gpu_lies_on_one_rung_and_has_its_number_of_items():
 
 def test_of_two_full_rungs_the_one_that_waited_longer_goes_first():
     waiting = stage(30.0, 8.9, 2.2, 2.2, 8.9, budget_s=2 * 8.96, on_ladder=True)
-    assert waiting.turn(2 * 8.96) == 0, "an item that is longer than a batch is one by itself"
-    assert numbers(waiting.take(2 * 8.96)) == [0] and waiting.turn(2 * 8.96) == 1
+    assert waiting.next_order(2 * 8.96) == 0, "an item that is longer than a batch is one by itself"
+    assert numbers(waiting.take(2 * 8.96)) == [0] and waiting.next_order(2 * 8.96) == 1
     assert numbers(waiting.take(2 * 8.96)) == [1, 4] and numbers(waiting.take(2 * 8.96)) == [2, 3]
 
 
@@ -153,12 +153,12 @@ def test_the_shapes_of_a_gpu_are_few_and_out_of_memory_halves_their_items(second
         size_s = of.size_s(batch.works)
         if size_s > most:
             before = dispatcher._room_s(of, "cuda:0")
-            dispatcher.follow(Done(batch, "oom", 0.0, 0.0, {}))
+            dispatcher.handle(Done(batch, "oom", 0.0, 0.0, {}))
             assert of.budget_s <= before / 2
             continue
         shapes.append((rung_s(max(w.length_s for w in batch.works)), rows_of(len(batch.works))))
         took_s = GPU_BATCH_S / 400.0 * size_s * seconds
-        dispatcher.follow(Done(batch, [{}] * len(batch.works), took_s, took_s, {}))
+        dispatcher.handle(Done(batch, [{}] * len(batch.works), took_s, took_s, {}))
     assert len(done) == 4000 and max(length * rows for length, rows in shapes) <= most
     steady = [shape for shape in shapes if items_of(shape[0], 240.0) == shape[1]]
     assert len(set(steady)) <= 24 and len(steady) > 0.9 * len(shapes)

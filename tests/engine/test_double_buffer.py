@@ -215,7 +215,7 @@ def queue():
 
 
 def follow(queue, event):
-    queue.dispatcher.follow(event)
+    queue.dispatcher.handle(event)
     queue.dispatcher.fill()
     return queue.pool.held
 
@@ -240,7 +240,7 @@ def test_a_run_goes_on_without_a_device_that_is_gone(queue):
     for _ in range(3):
         follow(queue, queue.pool.died(dropped=True))
     with pytest.warns(UserWarning, match="goes on without it"):
-        queue.dispatcher.follow(queue.pool.died(dropped=True))
+        queue.dispatcher.handle(queue.pool.died(dropped=True))
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
     waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
     assert waiting + len(queue.results) == 8
@@ -263,7 +263,7 @@ def test_a_run_goes_on_next_to_a_gpu_that_another_program_fills(queue):
     queue.pool._gpus.append("cuda:1")
     queue.put("abcdefgh")
     with pytest.warns(UserWarning, match="0.2 of 140 GiB are free; the run goes on without it"):
-        queue.dispatcher.follow(queue.pool.done(DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")))
+        queue.dispatcher.handle(queue.pool.done(DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")))
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
 
 
@@ -310,12 +310,12 @@ def test_a_budget_is_what_fits_into_the_memory_and_what_a_batch_is_worth(queue):
     assert stage.bytes_per_s == pytest.approx(100.0)
     assert stage.budget_s == pytest.approx(20.0), "half of the memory is filled"
     assert queue.dispatcher._room_s(stage, "cuda:0") == 2 * SHORTEST_S, "a batch of the first size takes a second"
-    stage.took(SHORTEST_S, 0.001)
+    stage.record_duration(SHORTEST_S, 0.001)
     assert queue.dispatcher._room_s(stage, "cuda:0") == 2 * SHORTEST_S, "a batch that is not full says nothing"
     for times in (4, 8):
-        stage.took(times / 2 * SHORTEST_S, 0.001)
+        stage.record_duration(times / 2 * SHORTEST_S, 0.001)
         assert queue.dispatcher._room_s(stage, "cuda:0") == times * SHORTEST_S
-    stage.took(8 * SHORTEST_S, 0.001)
+    stage.record_duration(8 * SHORTEST_S, 0.001)
     assert queue.dispatcher._room_s(stage, "cuda:0") == stage.budget_s
 
 

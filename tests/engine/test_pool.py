@@ -53,7 +53,7 @@ def facts(folder, kills):
     name = f"{folder}/own.py:Killed"
     with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
         pool.define({key: StageSpec(key, "codec", (name,)) for key in ("one", "two")})
-        return pool.facts([("one", "cpu"), ("two", "cpu")])
+        return pool.build_stages([("one", "cpu"), ("two", "cpu")])
 
 
 @pytest.mark.usefixtures("_both")
@@ -140,7 +140,7 @@ from codec_bench.engine.stage import StageSpec
 
 pool = Pool(("cpu",), 1, subprocess.DEVNULL)
 pool.define({"one": StageSpec("one", "codec", (sys.argv[1],))})
-pool.facts([("one", "cpu")])
+pool.build_stages([("one", "cpu")])
 """
 
 
@@ -168,20 +168,20 @@ def test_an_owner_has_workers_of_its_own_on_the_device_of_its_stages(monkeypatch
         assert pool.memory_bytes() == 45, "the owner's process takes memory of the same GPU"
         (first,) = pool.staff("device", "codec")
         assert pool.staff("device", "codec") == [first] and first.device == "cuda:0"
-        assert [w.device for w in pool.fitting("device")] == ["cuda:0", "cuda:1"], "ours run nothing of it"
+        assert [w.device for w in pool.workers_for("device")] == ["cuda:0", "cuda:1"], "ours run nothing of it"
         pool.grow("device", "codec")
-        assert len(pool.fitting("device", "codec")) == 1, "it is not busy"
+        assert len(pool.workers_for("device", "codec")) == 1, "it is not busy"
         first.batches[0] = None
         pool.grow("device", "codec")
         pool.grow("device", "codec")
-        assert [w.device for w in pool.fitting("device", "codec")] == ["cuda:0", "cuda:1"]
+        assert [w.device for w in pool.workers_for("device", "codec")] == ["cuda:0", "cuda:1"]
         pool.dismiss("cpu", "codec")
-        assert not pool.fitting("device", "codec") and len(pool.workers) == 4
+        assert not pool.workers_for("device", "codec") and len(pool.workers) == 4
         pool.staff("cpu", "codec")[0].batches[0] = None
-        for worker in pool.fitting("cpu"):
+        for worker in pool.workers_for("cpu"):
             worker.batches[0] = None
         pool.grow("cpu", "codec")
-        assert len(pool.fitting("cpu", "codec")) == 1, "no processor is idle"
+        assert len(pool.workers_for("cpu", "codec")) == 1, "no processor is idle"
 
 
 def test_a_message_of_no_batch_is_ignored():

@@ -25,14 +25,14 @@ def all_of(held):
     """Every entry, with its file's content or the reason, in the order in which they come."""
     by_name = {}
     end = time.monotonic() + 30
-    while not held.ended:
+    while not held.is_exhausted:
         entry = held.next()
         if entry is None:
             assert time.monotonic() < end
             time.sleep(0.001)
             continue
         number, sample, _ = entry
-        one = held.file(number, sample.audio)
+        one = held.copy_of(number, sample.audio)
         if one.path is None or one.path == sample.audio:
             by_name[sample.id] = one.path or one.reason
         else:
@@ -83,7 +83,7 @@ def test_what_is_held_is_bounded_and_removed(fetches, monkeypatch):
     held = SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(50)))))
     held.next()
     end = time.monotonic() + 30
-    while held.waits and time.monotonic() < end:
+    while held.is_downloading and time.monotonic() < end:
         held._collect()
         time.sleep(0.001)
     assert len(fetches) == 5 and len(os.listdir(held._folder)) == 5

@@ -8,7 +8,7 @@ import pytest
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
-from codec_bench.stats.embeddings import packed, unpacked
+from codec_bench.stats.embeddings import pack_embeddings, unpack_embeddings
 from codec_bench.stats.frechet import frechet_distance
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
@@ -57,8 +57,8 @@ def test_an_item_says_how_far_it_moved(pairs):
     for name in NAMES:
         result = score(name, *pairs[0])
         assert result.value == pytest.approx(((pairs[0, 0] - pairs[0, 1]) ** 2).sum(), rel=1e-6)
-        np.testing.assert_array_equal(unpacked(result.detail["embeddings"]), pairs[0])
-    np.testing.assert_array_equal(unpacked(packed(*pairs[3])), pairs[3])
+        np.testing.assert_array_equal(unpack_embeddings(result.detail["embeddings"]), pairs[0])
+    np.testing.assert_array_equal(unpack_embeddings(pack_embeddings(*pairs[3])), pairs[3])
 
 
 def test_the_value_of_a_run_is_that_of_its_set(tmp_path, pairs):

@@ -11,7 +11,7 @@ from codec_bench import evaluate
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
-from codec_bench.stats.embeddings import KEY, unpacked
+from codec_bench.stats.embeddings import KEY, unpack_embeddings
 from codec_bench.stats.sets import item_fold
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.ttsds import SIDES, ttsds
@@ -74,7 +74,7 @@ def test_an_item_says_where_it_stands():
     item = np.array([[2.0], [4.0], [10.0], [-9.0], [0.0], [0.0]], np.float32)
     result = score("ttsds2_pitch", item)
     assert result.value == pytest.approx(100 * 16 / (16 + 4)), "the nearest noise is 4 away, and the reference 2"
-    np.testing.assert_array_equal(unpacked(result.detail[KEY], len(SIDES)), item)
+    np.testing.assert_array_equal(unpack_embeddings(result.detail[KEY], len(SIDES)), item)
     assert score("ttsds2_pitch", np.ones((6, 1), np.float32)).value == 0.0
 
 

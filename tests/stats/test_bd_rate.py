@@ -88,13 +88,13 @@ def test_the_interval_is_that_of_the_full_jackknife():
     items = np.concatenate([[2.0, 2.6, 3.1, 3.5], [2.2, 2.8, 3.3, 3.6]]) + hard + rng.normal(0, 0.1, (30, 8))
     result, left = items.mean(axis=0), (items.sum(axis=0) - items) / 29
     rated = lambda row: {"anchor": list(zip(rates, row[:4])), "test": list(zip(rates, row[4:]))}  # noqa: E731
-    interval = bd_rate_interval(**rated(result), without=left - result)
+    interval = bd_rate_interval(**rated(result), leave_one_out=left - result)
     logs = np.log1p([bd_rate(**rated(row)) for row in left])
     reach = float(scipy.stats.t.ppf(0.975, 29)) * np.sqrt(29 / 30 * np.square(logs - logs.mean()).sum())
     value = np.log1p(bd_rate(**rated(result)))
     assert interval.units == 30 and interval.low < bd_rate(**rated(result)) < interval.high < 0
     assert np.log1p([interval.low, interval.high]) == pytest.approx([value - reach, value + reach], abs=0.02 * reach)
-    assert "at least 3" in bd_rate_interval(**rated(result), without=np.zeros((2, 8))).note
+    assert "at least 3" in bd_rate_interval(**rated(result), leave_one_out=np.zeros((2, 8))).note
 
 
 @pytest.mark.parametrize("sizes", [(1,) * 5, (1,) * 30, (40, 40, *[2] * 8), (40, *[1] * 7)], ids=str)
@@ -108,8 +108,8 @@ def test_the_interval_holds_the_truth_also_where_speakers_are_unequal(sizes):
         items = means + rng.normal(0, 0.04, (len(sizes), 8))[codes] + rng.normal(0, 0.04, (len(codes), 8))
         sums = np.stack([np.bincount(codes, column) for column in items.T], axis=1)
         result, left = sums.sum(axis=0) / len(codes), (sums.sum(axis=0) - sums) / (len(codes) - sizes)[:, None]
-        interval = bd_rate_interval(**rated(result), without=left - result, sizes=sizes)
+        interval = bd_rate_interval(**rated(result), leave_one_out=left - result, sizes=sizes)
         held.append(interval.low <= bd_rate(**rated(means)) <= interval.high)
     assert np.mean(held) >= 0.9
-    small = bd_rate_interval(**rated(means), without=left[:3] - result, sizes=np.array([40.0, 1, 1]))
+    small = bd_rate_interval(**rated(means), leave_one_out=left[:3] - result, sizes=np.array([40.0, 1, 1]))
     assert small.low < small.high and small.note.code == "few_units"

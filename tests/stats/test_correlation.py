@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from codec_bench.stats.correlation import FEWEST_ROWS, correlations, similar_first
+from codec_bench.stats.correlation import FEWEST_ROWS, correlations, order_by_similarity
 
 
 def test_values_are_scipys_over_the_rows_that_have_both_cells():
@@ -56,7 +56,7 @@ def test_columns_that_are_alike_stand_side_by_side():
     rng = np.random.default_rng(2)
     one, other = rng.standard_normal((2, 30))
     values = np.stack([one, other, one + 0.1 * rng.standard_normal(30), other + 0.1 * rng.standard_normal(30)], axis=1)
-    order = similar_first(correlations(values), 4)
+    order = order_by_similarity(correlations(values), 4)
     places = [order.index(n) for n in range(4)]
     assert abs(places[0] - places[2]) == 1 and abs(places[1] - places[3]) == 1
-    assert similar_first([], 1) == [0]
+    assert order_by_similarity([], 1) == [0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench.stats.breakdown import MetricParts
-from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.stats.draws import RULES, draw_statistics
 from codec_bench.stats.intervals import interval, interval_of, ratios
 
 QUESTIONS, DRAWS = 40, 5
@@ -36,7 +36,7 @@ def test_intervals_hold_the_truth_and_would_not_if_draws_were_used_for_questions
     for _ in range(times):
         p = rng.beta(0.5, 0.5, QUESTIONS)
         parts, where = parts_of(rng.random((QUESTIONS, DRAWS)) < p[:, None])
-        result = by_draw(parts, where).as_dict()
+        result = draw_statistics(parts, where).as_dict()
         ends = {"mean": parts.interval.ends, **{rule: result["passes"][rule]["ci95"] for rule in RULES}}
         held.update(name for name, (low, high) in ends.items() if low <= truth[name] <= high)
         low, high = interval_of(ratios, parts.sums, None, share=True).ends
@@ -52,7 +52,7 @@ def test_intervals_hold_the_truth_and_would_not_if_draws_were_used_for_questions
 def test_rules_and_failures_by_hand():
     right = np.array([[1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]], bool)
     parts, where = parts_of(right, missing={7, 19}, wrong={7})  # a failure, and a draw that is undefined
-    result = by_draw(parts, where).as_dict()
+    result = draw_statistics(parts, where).as_dict()
     assert (result["n"], result["questions"], result["values"]) == (4, 5, pytest.approx([4 / 5, 4 / 5, 2 / 5, 1 / 3]))
     expected = {"all": [1, 0, 0], "any": [1, 1, 0], "majority": [1, 0, 0]}
     counting = {"all": [1, 0, 0, 0], "any": [1, 1, 1, 0], "majority": [1, 0, 0, 0]}
@@ -66,7 +66,7 @@ def test_questions_of_one_speaker_are_one_unit():
     right = np.random.default_rng(1).random((12, 3)) < 0.6
     speakers = {f"q{q}": f"s{q // 3}" for q in range(12)}
     parts, where = parts_of(right, speakers=speakers)
-    result = by_draw(parts, where, ["any"]).as_dict()["passes"]["any"]
+    result = draw_statistics(parts, where, ["any"]).as_dict()["passes"]["any"]
     clusters = [speakers[question] for question in sorted(speakers)]
     passed = [right[int(question[1:])].any() for question in sorted(speakers)]
     assert result["units"] == parts.interval.units == 4 and result["ci95"] == interval(passed, clusters=clusters).ends
@@ -77,10 +77,10 @@ def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metri
     sums = np.stack([errors.ravel(), np.full(6, 10.0)], axis=1)
     where = {n: (f"q{n // 2}", n % 2) for n in range(6)}
     parts = MetricParts(list(where), sums, [q for q, _ in where.values()], {}, ratios, {}, True, 0, 2, ERRORS)
-    assert by_draw(parts, where).as_dict()["passes"] == {}, "no error rate is right or wrong by itself"
-    low = by_draw(parts, where, RULES, 0.2, False).as_dict()["passes"]
+    assert draw_statistics(parts, where).as_dict()["passes"] == {}, "no error rate is right or wrong by itself"
+    low = draw_statistics(parts, where, RULES, 0.2, False).as_dict()["passes"]
     assert [low[rule]["value"] for rule in RULES] == [pytest.approx(2 / 3), 1.0, pytest.approx(2 / 3)]
-    high = by_draw(parts, where, RULES, 0.2, True).as_dict()["passes"]
+    high = draw_statistics(parts, where, RULES, 0.2, True).as_dict()["passes"]
     assert [high[rule]["value"] for rule in RULES] == [pytest.approx(1 / 3)] * 2 + [pytest.approx(1 / 3)]
     assert parts.interval.units == 3 and parts.interval.note.code == "few_units", "six answers to three questions"
 

@@ -25,8 +25,8 @@ from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import name_of
 from codec_bench.messages.errors import UnknownName, UserError
-from codec_bench.stats.correlation import Coefficient, alike, pearson, spearman
-from codec_bench.stats.notes import renamed
+from codec_bench.stats.correlation import Coefficient, cluster_similar, pearson, spearman
+from codec_bench.stats.notes import rename_units
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 
@@ -129,7 +129,7 @@ def metric_agreement_of(
     """Correlate two or more metrics of columns."""
     count, units = len(scored.names), scored.item_units
     metric_pairs = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
-    clusters = alike([pair.items.coefficients["spearman"].value for pair in metric_pairs], least)
+    clusters = cluster_similar([pair.items.coefficients["spearman"].value for pair in metric_pairs], least)
     order = [index for cluster in clusters for index in cluster]
     of = {frozenset((pair.first, pair.second)): pair for pair in metric_pairs}
     names = [scored.names[index] for index in order]
@@ -164,7 +164,7 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
 
 
 def _of_systems(coefficient: Coefficient) -> Coefficient:
-    return replace(coefficient, note=renamed(coefficient.note, "systems"))
+    return replace(coefficient, note=rename_units(coefficient.note, "systems"))
 
 
 @dataclass(slots=True)

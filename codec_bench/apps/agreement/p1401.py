@@ -26,7 +26,7 @@ from codec_bench.messages import to_json
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.notes import Note, renamed
+from codec_bench.stats.notes import Note, rename_units
 
 DEGREES = {"none": 1, "first": 2, "third": 4}
 """The mappings, with their degrees of freedom."""
@@ -267,7 +267,7 @@ def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale:
     of_ranks = Coefficient(None, note=_too_few(n, level, FEWEST))
     if n >= FEWEST:
         of_ranks = spearman(points.value, points.mos)
-        of_ranks = replace(of_ranks, note=renamed(of_ranks.note, level))
+        of_ranks = replace(of_ranks, note=rename_units(of_ranks.note, level))
     mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
     return Fit(metric.name, metric.better is False, level, n, excluded, of_ranks, mapped, points)
 

@@ -39,7 +39,7 @@ from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.engine.evaluation import Evaluation, open_folders, plan_evaluation
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
-from codec_bench.engine.running import Running, quiet
+from codec_bench.engine.running import Running, report_nothing
 from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
@@ -253,7 +253,7 @@ class _Driver:
     def _start(self, number: int, kind: ConnectionKind) -> None:
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
-        nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}
+        nobody: dict[str, Any] = {"progress": report_nothing, "on_folder": lambda folder, words: None}
         running = replace(self._running, device=device, workers=workers, executor="local", page=False, **nobody)
         node = NodeContext(self._node.folder, self._node.token, self._node.prepare, running, max(1, kind.cpus))
         options = {"num_cpus": kind.cpus, "num_gpus": kind.gpus, "max_concurrency": 2, "max_restarts": 0}

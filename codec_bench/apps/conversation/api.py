@@ -39,7 +39,7 @@ from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.data import open_source
-from codec_bench.engine.running import run_on
+from codec_bench.engine.running import describe_machine
 from codec_bench.features.base import Feature
 from codec_bench.messages.errors import UserError
 from codec_bench.models import check_served, load_model, own_name
@@ -185,7 +185,7 @@ def converse(
     with own_folder("converse", identity) if out is None else named_folder(out) as out_folder:
         identity = _joined(out_folder.path, identity)
         on_folder(out_folder.path, out_folder.words)
-        write_json(out_folder.path / "run.json", {**identity, **run_on()})
+        write_json(out_folder.path / "run.json", {**identity, **describe_machine()})
         work = [
             _SystemRun(out_folder.path, name, one, script, folder, talks, held_by, source, identity["generation"])
             for name, one in loaded.items()

@@ -36,7 +36,7 @@ from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
-from codec_bench.stats.verdict import SUSPECT, barred
+from codec_bench.stats.verdict import SUSPECT, find_excluded
 from codec_bench.store.folders import run_folders
 from codec_bench.store.identity import hashed
 from codec_bench.store.record import Run
@@ -295,7 +295,7 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
     _, data, metric, protocol = key
     facts = held.facts
     doubted = {name: point.suspicion for name, point in held.points.items() if point.suspicion}
-    out = barred({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
+    out = find_excluded({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
     ordered = sorted(held.points.values(), key=lambda point: (point.costs.get("bitrate", float("inf")), point.name))
     points = tuple(replace(point, suspicion=point.suspicion or out.get(point.name)) for point in ordered)
     table = CodecTable(
@@ -364,7 +364,7 @@ def _delta_rate(
             rows = {index: changes[point.name] for index, point in enumerate(every)}
             units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
             interval = bd_rate_interval(
-                anchor=curves[0], test=curves[1], without=together(rows).added,
+                anchor=curves[0], test=curves[1], leave_one_out=together(rows).added,
                 sizes=np.array([sizes[unit] for unit in units]), higher_is_better=better,
             )  # fmt: skip
     except UserError as error:

@@ -26,7 +26,7 @@ from codec_bench.apps.leaderboards.ranking import (
 )
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.correlation import correlations, similar_first
+from codec_bench.stats.correlation import correlations, order_by_similarity
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
@@ -54,7 +54,7 @@ def likeness(board: Board) -> Likeness:
     if len(board.columns) < 2:
         raise UserError(f"the board '{board.name}' has one column, which correlates with no other")
     pairs = correlations(points_of(board, printed=False).values)
-    names = tuple(board.columns[n].name for n in similar_first(pairs, len(board.columns)))
+    names = tuple(board.columns[n].name for n in order_by_similarity(pairs, len(board.columns)))
     return Likeness(tuple(column.name for column in board.columns), tuple(pairs), names)
 
 

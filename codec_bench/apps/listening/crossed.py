@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.stats.cluster_variance import detectable_effect, t_probability, t_quantile
+from codec_bench.stats.cluster_variance import detectable_effect, t_p_value, t_quantile
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval
 from codec_bench.stats.notes import Note
 from codec_bench.stats.paired import POWER, PairedTest
@@ -93,6 +93,6 @@ def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sound
     if not spread.error:
         p = float(spread.mean == 0)
         return PairedTest(spread.mean, low, high, p, spread.units, spread.note, None, method="crossed")
-    p = t_probability(spread.mean / spread.error, spread.freedom)
+    p = t_p_value(spread.mean / spread.error, spread.freedom)
     detectable = detectable_effect(spread.error, spread.freedom, LEVEL, POWER)
     return PairedTest(spread.mean, low, high, p, spread.units, None, detectable, method="crossed")

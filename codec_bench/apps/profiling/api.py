@@ -24,7 +24,7 @@ from codec_bench.data import open_source
 from codec_bench.data.alignments import read_alignments
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
-from codec_bench.engine.running import run_on
+from codec_bench.engine.running import describe_machine
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.messages import to_json
 from codec_bench.messages.errors import UnknownName, UserError, on_disk
@@ -160,7 +160,7 @@ def _profile_in(request: ProfileRun, page: bool) -> Profile:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": measured.pop("data"),
         "how": measured.pop("how"),
-        **run_on(),
+        **describe_machine(),
         **measured,
     }
     facts = json.loads(json.dumps(_plain(to_json(facts)), ensure_ascii=False, default=str))

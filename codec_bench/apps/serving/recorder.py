@@ -13,7 +13,7 @@ from typing import Any
 from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import Plan
-from codec_bench.engine.running import run_on
+from codec_bench.engine.running import describe_machine
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import RUN_JSON
@@ -81,7 +81,7 @@ class Recorder:
             config = {"command": "score", "data": NAME, "generated": NAME, "seed": 0, "limit": None}
             writer.set_meta(
                 config={**config, "systems": list(systems), "metrics": list(plan.metrics), "options": groups},
-                **run_on(), started=_now(), state="running",
+                **describe_machine(), started=_now(), state="running",
             )  # fmt: skip
         except BaseException:
             writer.close()

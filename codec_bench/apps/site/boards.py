@@ -26,7 +26,7 @@ from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE, Estimate
-from codec_bench.stats.verdict import SUSPECT, barred, verdict
+from codec_bench.stats.verdict import SUSPECT, find_excluded, verdict
 
 _SHOWN = ("key", "title", "benchmark", "samples", "limit", "asked", "generated")
 """Facts of a leaderboard in the index."""
@@ -53,7 +53,7 @@ def mark_best(
         measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
         rivals = [of[0] for of in measured if of]
         counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
-        for n in barred(counts, dict.fromkeys(_out(rivals, c), SUSPECT)):
+        for n in find_excluded(counts, dict.fromkeys(_out(rivals, c), SUSPECT)):
             rivals[n]["barred"] = sorted({c, *rivals[n].get("barred", ())})
         for row, standing in zip(rivals, _standings(rivals, c, metric, entries, held)):
             for mark in ("best", "alike"):

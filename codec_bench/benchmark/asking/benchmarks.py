@@ -32,7 +32,7 @@ from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, sche
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.running import Progress, numbers_to_save, run_on
+from codec_bench.engine.running import Progress, describe_machine, numbers_to_save
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
@@ -422,7 +422,7 @@ def _describe(
     }  # fmt: skip
     writer.set_meta(
         config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps),
-        how={name: getattr(request.running, name) for name in ("device", "cache", "save_audio")}, **run_on(),
+        how={name: getattr(request.running, name) for name in ("device", "cache", "save_audio")}, **describe_machine(),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"), state="answering",
         data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},
     )  # fmt: skip

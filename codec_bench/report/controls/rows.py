@@ -59,7 +59,7 @@ def control_rows(controls: Sequence[Controlled]) -> list[ControlRow]:
         rows.append(ControlRow(
             one.control, " ".join(filter(None, (one.metric, unit))), number(one.given, places, factor),
             number(one.value, places, factor) + (f" (chance {number(one.chance, 2)})" if one.chance else ""),
-            number(_signed(one), places, factor, sign=True), ends, f"{one.n:,}", right, both, bool(one.shows),
+            number(_signed(one), places, factor, sign=True), ends, f"{one.n:,}", right, both, bool(one.is_significant),
         ))  # fmt: skip
     return rows
 
@@ -88,12 +88,12 @@ def _sentence(one: Controlled) -> str:
     places = _places(one)
     size = f"{number(_signed(one), places, sign=True)}"
     dropped = f"; {one.dropped:,} items lack a value in one of the two" if one.dropped else ""
-    if one.shows is False and one.ci95 is None:
+    if one.is_significant is False and one.ci95 is None:
         return f"{one.metric}: nothing {against} was found: the two are equal over {one.n:,} items{dropped}"
-    if one.shows is None:
+    if one.is_significant is None:
         return f"{one.metric}: {size} {against}, without an interval: {one.note}{dropped}"
     ends = " to ".join(number(end, places) for end in _ends(one))
-    if one.shows:
+    if one.is_significant:
         return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){dropped}"
     least = f"; data like these show a difference of {number(one.detectable, places)}" if one.detectable else ""
     difference = f"the difference is {size} (95 % {ends}, {one.n:,} items)"
@@ -112,7 +112,7 @@ def _places(one: Controlled) -> int:
 
 
 def _signed(one: Controlled) -> float | None:
-    return one.difference if one.beyond is None else one.beyond
+    return one.difference if one.improvement is None else one.improvement
 
 
 def _ends(one: Controlled) -> tuple[float, float]:
