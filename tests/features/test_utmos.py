@@ -8,6 +8,7 @@ from pathlib import Path
 import deterministic_weights
 import numpy as np
 import pytest
+import tiny_speech
 from glides import glide
 from hostile import Hostile
 
@@ -23,23 +24,46 @@ FILE = "utmos22_strong_step7459_v1.pt"
 FIELD = 400
 
 
+class Small(utmos.Utmos):
+    """The feature with a small network."""
+
+    def _architecture(self):
+        return tiny_speech.BASE
+
+    def _network(self):
+        from codec_bench.weights import load_into, load_state
+
+        net = tiny_speech.small_utmos()
+        load_into(net, load_state(self._path), path=self._path)
+        return net
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The published file's names and shapes with stand-in numbers, as a bare state dict."""
+def small_folder(tmp_path_factory):
+    """The weights of the small network."""
     import torch
 
     folder = tmp_path_factory.mktemp("utmos")
-    state = deterministic_weights.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
-    torch.save({name: torch.from_numpy(value) for name, value in state.items()}, folder / FILE)
-    del state  # 400 MB, which this frame would hold until the last test
-    yield folder
-    (folder / FILE).unlink()  # 400 MB
+    torch.save(tiny_speech.small_utmos().state_dict(), folder / FILE)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def feature(folder):
-    feature = load_feature("utmos", weights=str(folder))
+def small(small_folder):
+    return Small(weights=str(small_folder))
+
+
+@pytest.fixture
+def feature(tmp_path):
+    """The published file's names and shapes with stand-in numbers, as a bare state dict."""
+    import torch
+
+    state = deterministic_weights.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
+    torch.save({name: torch.from_numpy(value) for name, value in state.items()}, tmp_path / FILE)
+    del state  # 400 MB, which this frame would hold until the test ends
+    feature = load_feature("utmos", weights=str(tmp_path))
     feature.load()
+    (tmp_path / FILE).unlink()  # 400 MB
     return feature
 
 
@@ -78,32 +102,31 @@ def test_equals_speechmos_in_one_batch(feature, speech_set, spoken, monkeypatch)
     check_against_speechmos(feature, signals, clips, monkeypatch)
 
 
-def test_too_short_is_unavailable_and_harms_nobody(feature):
+def test_too_short_is_unavailable_and_harms_nobody(small):
     fine = glide(8_000).samples[0]
-    none, short, usable, shortest = feature.compute(
+    none, short, usable, shortest = small.compute(
         [np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine, fine[:FIELD]]
     )
     for result in (none, short):
         assert isinstance(result, Unavailable)
     assert str(short) == Diagnostic("signal_short", samples=399, model="UTMOS", needed=400)
-    assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
+    assert usable["utmos"] == pytest.approx(small.compute([fine])[0]["utmos"], rel=1e-5)
     assert shortest["frames"] == 1
-    assert feature.compute([]) == []
+    assert small.compute([]) == []
 
 
-def test_a_score_that_is_no_number_is_none_and_harms_nobody(feature):
+def test_a_score_that_is_no_number_is_none_and_harms_nobody(small):
     fine = glide(8_000).samples[0]
-    none, usable = feature.compute([np.full(8_000, np.nan, np.float32), fine])
+    none, usable = small.compute([np.full(8_000, np.nan, np.float32), fine])
     assert isinstance(none, Unavailable) and str(none) == Diagnostic("not_finite")
-    assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
+    assert usable["utmos"] == pytest.approx(small.compute([fine])[0]["utmos"], rel=1e-5)
 
 
-def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
-    rough = load_feature("utmos@bfloat16", weights=str(folder))
-    assert rough.protocol == f"{feature.protocol}/bfloat16-weights"
+def test_bfloat16_is_near_and_another_protocol(small_folder, small, embedded):
+    rough = Small(weights=str(small_folder), point="bfloat16")
+    assert rough.protocol == f"{small.protocol}/bfloat16-weights"
     signal = prepare(embedded[0][1], encoder_feature.RATE_HZ)[:20_000]
-    exact = feature.compute([signal])[0]["utmos"]
-    feature._net = None  # 400 MB, loaded again where it is asked for: the other network is as large while it is read
+    exact = small.compute([signal])[0]["utmos"]
     (result,) = rough.compute([signal])
     assert 0 < abs(exact - result["utmos"]) < 0.05
 

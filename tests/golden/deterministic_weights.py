@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+PIECE = 1 << 16
+
 
 def values_for(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """float32 values for one parameter or buffer, scaled so that activations neither vanish nor explode."""
@@ -26,7 +28,7 @@ def values_for(name: str, shape: tuple[int, ...]) -> np.ndarray:
         return np.zeros(shape, dtype=np.int64)
     if leaf == "window":  # a constant, not a weight: the periodic Hann window of an STFT
         return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(shape[0]) / shape[0])).astype(np.float32)
-    noise = np.random.RandomState(zlib.crc32(name.encode()) & 0x7FFFFFFF).standard_normal(shape).astype(np.float32)
+    noise = _noise(name, shape)
     if leaf == "running_var":
         return (1.0 + 0.1 * np.abs(noise)).astype(np.float32)
     if leaf == "running_mean" or "bias" in leaf:
@@ -41,11 +43,21 @@ def values_for(name: str, shape: tuple[int, ...]) -> np.ndarray:
     if leaf in ("coef", "alpha") or (name.endswith("norm.scale.weight") and shape[0] <= 8):  # scales around one
         return (1.0 + 0.1 * np.abs(noise)).astype(np.float32)
     if len(shape) >= 2:
-        fan_in = int(np.prod(shape[1:]))
-        return (noise / np.sqrt(fan_in)).astype(np.float32)
+        return np.divide(noise, np.sqrt(int(np.prod(shape[1:]))), out=noise, casting="same_kind")
     if leaf in ("weight", "gamma"):  # norm gains, layer scales
         return (1.0 + 0.1 * np.abs(noise)).astype(np.float32)
     return (0.1 * noise).astype(np.float32)
+
+
+def _noise(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The numbers of one generator, drawn piece by piece: a large tensor is in memory once."""
+    generator = np.random.RandomState(zlib.crc32(name.encode()) & 0x7FFFFFFF)
+    noise = np.empty(shape, np.float32)
+    flat = noise.reshape(-1)
+    for start in range(0, flat.size, PIECE):
+        piece = flat[start : start + PIECE]
+        piece[:] = generator.standard_normal(piece.size)
+    return noise
 
 
 def state_dict_from(keys_file: str | Path) -> dict[str, np.ndarray]:
