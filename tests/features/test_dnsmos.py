@@ -44,7 +44,6 @@ def test_clips_of_every_length(feature, speechmos_scores, speech):
         expected = speechmos_scores(clip)
         for name in SCORES:
             assert result[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {seconds} s"
-    assert results == [feature.compute([clip])[0] for clip in clips[:4]] + results[4:]
 
 
 @pytest.mark.compares("dnsmos", weights="published")

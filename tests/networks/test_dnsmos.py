@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -49,29 +50,29 @@ def speech(embedded):
     return np.concatenate([prepare(audio, RATE) for _, audio in embedded][::7])
 
 
-def test_torch_is_speechmos(torch_feature, speechmos_scores, speech, rng):
+def test_torch_is_speechmos(torch_feature, speechmos_scores, speech):
     clips = [
         speech[: round(2.3 * RATE)],  # a window of one repeated signal
         np.zeros(round(9.02 * RATE), np.float32),
-        rng.uniform(-1, 1, round(9.02 * RATE)).astype(np.float32),
     ]
     for clip, result in zip(clips, torch_feature.compute(clips), strict=True):
         assert_scores(result, speechmos_scores(clip))
 
 
-def test_the_three_ways_agree_over_every_window(speech):
-    clips = [speech[: round(seconds * RATE)] for seconds in (2.5, 10.01)]
+def test_the_three_ways_agree_over_every_window_also_in_parts(speech, monkeypatch):
+    clip = speech[: round(10.01 * RATE)]
     ways = [load_feature(f"dnsmos[all-windows]@{backend}") for backend in dnsmos.BACKENDS]
-    results = [backend.compute(clips) for backend in ways]
-    assert {backend.protocol for backend in ways} == {"dnsmos/all-windows"}
-    for numba, torch, onnxruntime in zip(*results, strict=True):
-        assert numba["windows"] == torch["windows"] == onnxruntime["windows"]
-        assert_scores(torch, onnxruntime, 2e-5)
-        assert_scores(numba, onnxruntime, 2e-5)
+    assert {way.protocol for way in ways} == {"dnsmos/all-windows"}
+    numba, torch, onnxruntime = (way.compute([clip])[0] for way in ways)
+    assert numba["windows"] == torch["windows"] == onnxruntime["windows"] == 2
+    assert_scores(torch, onnxruntime, 2e-5)
+    assert_scores(numba, onnxruntime, 2e-5)
+    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
+    assert_scores(ways[dnsmos.BACKENDS.index("torch")].compute([clip])[0], torch, 1e-5)
 
 
 def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, speech, monkeypatch):
-    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([21_000, 161_000, 144_160])]
+    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([21_000, 161_000])]
     alone = [torch_feature.compute([clip])[0] for clip in clips]
     monkeypatch.setitem(dnsmos_torch._FRAMES_AT_ONCE, "cpu", FRAMES_AT_ONCE)
     monkeypatch.setitem(dnsmos_torch._WINDOWS_AT_ONCE, "cpu", WINDOWS_AT_ONCE)
@@ -84,13 +85,9 @@ def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, 
     assert wide.compute([]) == []
 
 
-def test_a_long_run_in_parts_is_the_run_whole(speech, monkeypatch):
-    feature = load_feature("dnsmos[all-windows]@torch")
-    clip = speech[: round(10.5 * RATE)]
-    at_once = feature.compute([clip])[0]
-    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
-    assert at_once["windows"] == 2
-    assert_scores(feature.compute([clip])[0], at_once, 1e-5)
+@cache
+def ultraeval_audio(backend):
+    return load_feature(f"dnsmos[ultraeval-audio]@{backend}")
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch", "onnxruntime"])
@@ -111,7 +108,7 @@ def test_ultraeval_audio_scores_the_first_window_of_a_signal_followed_by_zeros(s
         name: np.polyval(polynomial, value) for (name, polynomial), value in zip(POLYNOMIALS.items(), raw, strict=True)
     }
     expected["p808"] = sessions[1].run(None, {"input_1": levels[None]})[0][0, 0]
-    feature = load_feature(f"dnsmos[ultraeval-audio]@{backend}")
+    feature = ultraeval_audio(backend)
     result = feature.compute([clip])[0]
     assert feature.protocol == "dnsmos/ultraeval-audio" and result["windows"] == 1
     assert_scores(result, expected)

@@ -69,7 +69,7 @@ def speech(embedded):
 def clips(speech):
     """Speech, noise and silence of 0.01 to 70 s, some at the edges of frames and of windows."""
     rng = np.random.default_rng(3)
-    lengths = [160, 161, 319, 1_600, 7_777, 30 * RATE - 1, 30 * RATE, 30 * RATE + 159, 30 * RATE + 160]
+    lengths = [160, 319, 7_777, 30 * RATE - 1, 30 * RATE + 159, 30 * RATE + 160]
     noises = [rng.normal(0, 10.0 ** rng.uniform(-3, -0.5), n).astype(np.float32) for n in lengths]
     long = np.concatenate([*speech, *speech[::-1]] * 2)
     assert long.size > 70 * RATE
@@ -141,7 +141,7 @@ def test_the_stand_in_is_worth_testing_on(output):
 
 @pytest.mark.parametrize("name", ["whisper-large-v3", "whisper-tiny.en"])
 def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
-    some = clips[::4]
+    some = clips[::5]
     languages = (
         ["yue" if k % 2 else "en" for k in range(len(some))] if name == "whisper-large-v3" else [None] * len(some)
     )
@@ -151,16 +151,17 @@ def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
         assert not result["language_detected"]
 
 
+@pytest.mark.long
 def test_equals_faster_whisper_on_speech(feature, oracle, spoken):
     signals = [prepare(audio, RATE) for _, audio in spoken[6:12]]
     for result, signal in zip(feature.compute(signals, ["en"] * len(signals)), signals, strict=True):
         check(result, text_of(oracle, signal, "en")[0])
 
 
-@pytest.mark.parametrize("at_once", [1, 3, 64])
+@pytest.mark.parametrize("at_once", [1, 3])
 def test_does_not_depend_on_the_batch(feature, clips, output, expected, rng, monkeypatch, at_once):
     monkeypatch.setattr(feature, "_together", _Together(at_once * WINDOW_S))
-    order = rng.permutation(len(clips))[:7]
+    order = rng.permutation(len(clips))[:6]
     languages = spoken(clips)
     results = feature.compute([clips[k] for k in order], [languages[k] for k in order])
     for result, k in zip(results, order, strict=True):
@@ -174,8 +175,9 @@ def test_does_not_depend_on_the_batch(feature, clips, output, expected, rng, mon
 def test_the_probability_of_a_language_is_faster_whispers(oracle, whispers, clips, backend):
     name = "whisper-tiny"
     weights = f"{whispers[name]}{'-transformers' if backend == 'torch' else ''}"
-    results = load_feature(f"spoken-language[{name}]@{backend}", weights=weights).compute(clips[1::3])
-    for result, clip in zip(results, clips[1::3], strict=True):
+    some = clips[1::4]
+    results = load_feature(f"spoken-language[{name}]@{backend}", weights=weights).compute(some)
+    for result, clip in zip(results, some, strict=True):
         output = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
         language, probability, _ = oracle.detect_language(features=output)
         assert (result["language"], result["probability"]) == (language, pytest.approx(probability, rel=1e-4))
@@ -186,7 +188,7 @@ def test_the_probability_of_a_language_is_faster_whispers(oracle, whispers, clip
 
 def test_languages_are_detected_as_by_faster_whisper(oracle, clips, detected):
     assert len({result["language"] for result in detected}) > 2
-    for result, clip in list(zip(detected, clips, strict=True))[::2]:
+    for result, clip in list(zip(detected, clips, strict=True))[::-3]:
         # faster-whisper's detection also sees the frame that lies half beyond the signal; ours and its decoding do not.
         output = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
         assert result["language"] == oracle.detect_language(features=output)[0]
@@ -197,7 +199,7 @@ def test_languages_are_detected_as_by_faster_whisper(oracle, clips, detected):
 
 
 def test_detected_and_passed_languages_share_a_batch(feature, clips, detected):
-    clips, detected = clips[-12:], [result["language"] for result in detected[-12:]]
+    clips, detected = clips[-6:], [result["language"] for result in detected[-6:]]
     options = [None if k % 2 else "fr" for k in range(len(clips))]
     results = feature.compute(clips, options)
     assert [result["language"] for result in results] == [
@@ -207,7 +209,7 @@ def test_detected_and_passed_languages_share_a_batch(feature, clips, detected):
 
 
 def test_every_window_is_encoded_once(feature, clips, monkeypatch):
-    encoded, clips = [], clips[-8:]
+    encoded, clips = [], clips[-4:]
 
     class Counting:
         def __getattr__(self, name):
@@ -250,13 +252,13 @@ def test_vad_detects_nothing_in_silence(whispers):
 
 def test_28s_transcribes_every_part_by_itself(whispers, oracle, clips):
     fixed = Whisper(model="whisper-tiny", point="28s", weights=str(whispers["whisper-tiny"]))
-    long = clips[-2]
+    long = clips[-1]
     for language, space in (("en", " "), ("zh", "")):
         (result,) = fixed.compute([long], [language])
         parts = [
             text_of(oracle, long[start : start + 28 * RATE], language)[0] for start in range(0, long.size, 28 * RATE)
         ]
-        assert result["windows"] == len(parts) == 3
+        assert result["windows"] == len(parts) == 2
         texts = ["".join(segment.text for segment in segments).strip() for segments in parts]
         assert result["transcript"] == space.join(text for text in texts if text)
         assert result["tokens"].tolist() == [t for segments in parts for segment in segments for t in segment.tokens]

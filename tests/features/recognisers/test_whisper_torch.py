@@ -69,14 +69,14 @@ def test_the_tokens_are_ctranslate2s(whispers, clips, name):
     assert len({len(result["tokens"]) for result in actual}) > 3, "the stand-in is worth testing on"
 
 
-@pytest.mark.parametrize(("at_once", "looks"), [(1, 1), (3, 8), (64, 5)])
+@pytest.mark.parametrize(("at_once", "looks"), [(1, 1), (3, 8)])
 def test_it_does_not_depend_on_the_batch_nor_on_when_it_looks(
     whispers, clips, results_of_tiny, monkeypatch, at_once, looks
 ):
     monkeypatch.setitem(whisper_torch.BETWEEN_LOOKS, "cpu", looks)
     feature = in_torch(whispers["whisper-tiny"], "whisper-tiny")
     feature._together = _Together(at_once * WINDOW_S)
-    order = np.random.default_rng(at_once).permutation(len(clips))
+    order = np.random.default_rng(at_once).permutation(len(clips))[:6]
     languages = spoken_in("whisper-tiny", clips)
     results = feature.compute([clips[k] for k in order], [languages[k] for k in order])
     check_same(results, [results_of_tiny[k] for k in order])
