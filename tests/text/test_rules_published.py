@@ -62,10 +62,19 @@ def golden(name):
     return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
 
 
-def every_case(names):
-    return [
-        pytest.param(name, case, id=f"{name}-{i}") for name in names for i, case in enumerate(golden(name)["cases"])
-    ]
+def of_every_case(check):
+    """A test of a file out of one of a case: it names every case that is wrong."""
+
+    def test(name):
+        wrong = []
+        for number, case in enumerate(golden(name)["cases"]):
+            try:
+                check(name, case)
+            except AssertionError as error:
+                wrong.append(f"case {number}: {error}")
+        assert not wrong, "\n".join(wrong)
+
+    return test
 
 
 def close(expected):
@@ -90,7 +99,8 @@ def before_tokens(rule, text, language, role):
     return done[cut - 1][1]
 
 
-@pytest.mark.parametrize(("name", "case"), every_case(FILES))
+@pytest.mark.parametrize("name", FILES)
+@of_every_case
 def test_a_pair(name, case):
     options, expected = case["input"], case["expected"]
     rule, (result,) = compare(name, [case])
@@ -158,7 +168,8 @@ def test_a_corpus(name):
     assert checked
 
 
-@pytest.mark.parametrize(("name", "case"), every_case(LONG_TTS))
+@pytest.mark.parametrize("name", LONG_TTS)
+@of_every_case
 def test_a_long_text(name, case):
     options, expected = case["input"], case["expected"]
     rule = get_rule(f"{ULTRAEVAL}/long-tts")
@@ -192,12 +203,14 @@ def test_a_corpus_of_long_texts(name):
     assert 100 * rule.corpus(results) == close(expected["wer_percent"])
 
 
-@pytest.mark.parametrize(("name", "case"), every_case(NORMALISERS))
+@pytest.mark.parametrize("name", NORMALISERS)
+@of_every_case
 def test_a_normaliser(name, case):
     assert get_normaliser(NORMALISERS[name])(case["input"]["text"]) == case["expected"]["normalized"]
 
 
-@pytest.mark.parametrize(("name", "case"), every_case(["ultraeval_agg_wer"]))
+@pytest.mark.parametrize("name", ["ultraeval_agg_wer"])
+@of_every_case
 def test_the_aggregator_of_error_rates(name, case):
     rows = case["input"]["rows"]
     language = case["input"]["aggregator"].partition("-")[2] or "en"
@@ -215,7 +228,8 @@ def test_the_aggregator_of_error_rates(name, case):
         assert 100 * value == close(case["expected"]["wer(%)"])
 
 
-@pytest.mark.parametrize(("name", "case"), every_case(["ultraeval_agg_long_tts_wer"]))
+@pytest.mark.parametrize("name", ["ultraeval_agg_long_tts_wer"])
+@of_every_case
 def test_the_weighted_aggregator(name, case):
     rows = case["input"]["rows"]
     expected = case["expected"]
