@@ -110,7 +110,7 @@ def test_the_metric_is_the_score_and_is_for_mandarin():
 
 
 def test_weights_in_half_precision_come_near(feature, folder):
-    signals = [noisy(length) for length in (9001, 52_000)]
+    signals = [noisy(9001)]  # the encoder hears 30 s of every signal
     exact = [one["score"] for one in feature.compute(signals)]
     half = load_feature("auto-att@bfloat16", device="cpu", weights=folder)
     np.testing.assert_allclose([one["score"] for one in half.compute(signals)], exact, atol=0.1)

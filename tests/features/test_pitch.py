@@ -39,7 +39,7 @@ def test_it_is_the_tracker(speech):
 def test_world_is_harvest_as_versa_calls_it(pyworld, speech):
     from scipy.signal import firwin, lfilter
 
-    for signal, result in zip(speech[:2], Pitch(variant="world").compute(speech[:2]), strict=True):
+    for signal, result in zip(speech[:1], Pitch(variant="world").compute(speech[:1]), strict=True):
         x = lfilter(firwin(255, 70 / 8000, pass_zero=False), 1, np.array(signal * 32767, np.float64))
         expected, times = pyworld.harvest(x, RATE, f0_floor=40, f0_ceil=800, frame_period=5)
         assert result["hop_s"] == pytest.approx(times[1] - times[0])

@@ -37,8 +37,8 @@ LENGTHS = (9001, 5200, 12_000, 5201, 9001)
 """One less than fills a batch to its shape."""
 LONGER = tuple(2 * length for length in LENGTHS)
 """For features that hear 48 kHz."""
-WINDOWS = {"ttsds2-whisper": (*LENGTHS, 7017, 5519)}
-"""The same for a feature that places windows of 30 s one after the other."""
+WINDOWS = {"ttsds2-whisper": (*LENGTHS, 7017, 5519), "dnsmos": LENGTHS[:4]}
+"""The same for a feature that places windows of 30 s one after the other; fewer for one that repeats them to 9 s."""
 
 
 class SmallUtmos(Utmos):

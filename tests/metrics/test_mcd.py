@@ -30,7 +30,7 @@ def test_it_is_versas(oracles):
     from codec_bench.features.mel_cepstrum import MelCepstrum
 
     feature = MelCepstrum()
-    for pair, numbers in oracles[:2]:  # Harvest takes half a second a pair
+    for pair, numbers in oracles[:1]:  # Harvest takes half a second a pair
         sides = feature.compute([pair.reference, pair.estimate])
         assert score("mcd", *sides).value == pytest.approx(numbers["mcd"], rel=1e-4), pair.inputs.id
         assert score("mcd[dtw]", *sides).value == pytest.approx(numbers["mcd[dtw]"], rel=1e-4), pair.inputs.id

@@ -65,7 +65,7 @@ def test_a_batch_gives_the_packages_scores_of_one_by_one(theirs, feature, spoken
 
 
 def test_the_scatter_is_that_of_other_seeds(theirs, feature):
-    signal = lossy(noisy(24_000))
+    signal = lossy(noisy(12_000))
     results = feature.compute([signal] * 60, range(60))
     scores, scatter = np.array([(one["mos"], one["scatter"]) for one in results]).T
     assert 0.7 < scores.std(ddof=1) / np.sqrt((scatter**2).mean()) < 1.4 and scores.std() > 0.002
