@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+import time
 
+import forked
 import numpy as np
 import pytest
 
 from codec_bench.kernels.compilation.cpu import SharedCache, jit
 
 CODE = """
+import os
 import sys
+import time
+import numba
 import numpy as np
+numba.config.CACHE_DIR = sys.argv[1]
 from codec_bench.kernels.compilation.cpu import jit
 
 @jit(nogil=True)
@@ -30,29 +35,32 @@ def outer(x):
         total += inner(x, k)
     return total
 
-print("ready", flush=True)
-sys.stdin.readline()
+open(f"ready-{os.getpid()}", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.001)
 print(outer(np.linspace(-1, 1, 100)), sum(outer.stats.cache_misses.values()), flush=True)
 """
 
 
 def test_one_of_several_processes_compiles(tmp_path):
     (tmp_path / "functions.py").write_text(CODE)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-P", str(tmp_path / "functions.py")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:  # all are ready, so that they begin at one time
-        process.stdin.write("\n")
-        process.stdin.flush()
+    command = [sys.executable, str(tmp_path / "functions.py"), str(tmp_path / "cache")]
+    processes = [forked.start(command, cwd=tmp_path) for _ in range(2)]
+    until = time.monotonic() + 240
+    while len(list(tmp_path.glob("ready-*"))) < 2 and time.monotonic() < until:
+        time.sleep(0.001)
+    (tmp_path / "go").touch()  # all are ready, so that they begin at one time
     lines = [process.communicate(timeout=240)[0].split() for process in processes]
     assert len({value for value, _ in lines}) == 1
     assert sorted(misses for _, misses in lines) == ["0", "1"]
 
 
 HALVED = """
+import sys
+import numba
+numba.config.CACHE_DIR = sys.argv[1]
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[2])
 from constants import HALF
 from codec_bench.kernels.compilation.cpu import jit
 
@@ -66,15 +74,14 @@ print(halved(3.0))
 
 def test_a_constant_of_another_file_is_no_older_than_that_file(tmp_path):
     (tmp_path / "halved.py").write_text(HALVED)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, str(tmp_path / "halved.py"), str(tmp_path / "cache"), str(tmp_path)]
     results = []
     for value in ("0.5", "2.0"):
         (tmp_path / "constants.py").write_text(f"HALF = {value}")
         os.utime(tmp_path / "constants.py", ns=(0, 0))
-        command = [sys.executable, str(tmp_path / "halved.py")]
-        results.append(
-            subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
-        )
+        output, errors = forked.start(command, cwd=tmp_path).communicate(timeout=240)
+        results.append(output.strip())
+        assert any((tmp_path / "cache").rglob("*.nbi")), errors
     assert results == ["1.5", "6.0"]
 
 
