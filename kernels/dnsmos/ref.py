@@ -93,14 +93,15 @@ def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
 
 def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """Convolve a padded picture `(rows, columns, in)` by 3x3, add bias, rectify."""
-    rows, columns, channels = x.shape
+    rows, columns = x.shape[:2]
     padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
-    y = np.zeros((rows * columns, len(bias)), x.dtype)
-    for i in range(3):
-        for j in range(3):
-            taps = np.ascontiguousarray(weights[:, :, i, j].T, dtype=x.dtype)
-            y += padded[i : i + rows, j : j + columns].reshape(-1, channels) @ taps
-    return np.maximum(y + bias, 0.0).reshape(rows, columns, -1)
+    taps = weights.transpose(2, 3, 1, 0).reshape(-1, len(bias)).astype(x.dtype)
+    y = np.empty((rows, columns, len(bias)), x.dtype)
+    for row in range(rows):
+        pieces = [padded[row + i, j : j + columns] for i in range(3) for j in range(3)]
+        np.matmul(np.concatenate(pieces, axis=1), taps, out=y[row])
+    y += bias
+    return np.maximum(y, 0.0, out=y)
 
 
 def maxima(x: np.ndarray) -> np.ndarray:

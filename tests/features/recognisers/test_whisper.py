@@ -69,8 +69,9 @@ def speech(embedded):
 def clips(speech):
     """Speech, noise and silence of 0.01 to 70 s, some at the edges of frames and of windows."""
     rng = np.random.default_rng(3)
-    lengths = [160, 319, 7_777, 30 * RATE - 1, 30 * RATE + 159, 30 * RATE + 160]
+    lengths = [160, 161, 319, 1_600, 7_777, 30 * RATE - 1, 30 * RATE, 30 * RATE + 159, 30 * RATE + 160]
     noises = [rng.normal(0, 10.0 ** rng.uniform(-3, -0.5), n).astype(np.float32) for n in lengths]
+    noises = [noises[k] for k in (0, 2, 4, 5, 7, 8)]  # the others have the same words
     long = np.concatenate([*speech, *speech[::-1]] * 2)
     assert long.size > 70 * RATE
     return [*speech, *noises, np.zeros(RATE, np.float32), long[: 70 * RATE], long[5 * RATE : 42 * RATE]]
