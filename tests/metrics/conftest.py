@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -68,14 +68,11 @@ DAMAGE: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
-def damaged(clip: str, signal: np.ndarray, rate_hz: int) -> list[Pair]:
-    """Every damaged version of one clip; the clip's name is the seed."""
-    pairs = []
-    for name, damage in DAMAGE.items():
-        rng = np.random.default_rng(zlib.crc32(f"{clip}/{name}".encode()))
-        estimate = np.clip(damage(signal.astype(np.float64), rate_hz, rng), -1, 1)
-        pairs.append(Pair(clip, name, rate_hz, signal, estimate.astype(np.float32)))
-    return pairs
+def damaged(clip: str, signal: np.ndarray, rate_hz: int, damage: str) -> Pair:
+    """A damaged version of one clip; the clip's name is the seed."""
+    rng = np.random.default_rng(zlib.crc32(f"{clip}/{damage}".encode()))
+    estimate = np.clip(DAMAGE[damage](signal.astype(np.float64), rate_hz, rng), -1, 1)
+    return Pair(clip, damage, rate_hz, signal, estimate.astype(np.float32))
 
 
 @pytest.fixture(scope="session")
@@ -93,12 +90,15 @@ def spoken_pairs(spoken):
             for second in (audio.sample_rate_hz,)
         ]
 
-    @cache
+    names = list(DAMAGE)
+
+    @lru_cache(maxsize=1)  # of a rate they take 30 MB
     def at(rate_hz: int | None) -> tuple[Pair, ...]:
         pairs = []
         for index, (name, audio) in enumerate(clips):
-            every = damaged(name, prepare(audio, rate_hz), rate_hz or audio.sample_rate_hz)
-            pairs += [every[index % len(every)], every[(index + 2) % len(every)]]
+            signal = prepare(audio, rate_hz)
+            for damage in (names[index % len(names)], names[(index + 2) % len(names)]):
+                pairs.append(damaged(name, signal, rate_hz or audio.sample_rate_hz, damage))
         return tuple(pairs)
 
     return at
@@ -113,7 +113,6 @@ def oracles(embedded):
     clips = {sample.id: audio for sample, audio in embedded}
     out = []
     for numbers in saved["pairs"]:
-        every = damaged(numbers["clip"], prepare(clips[numbers["clip"]], 16_000)[: saved["samples"]], 16_000)
-        (pair,) = (pair for pair in every if pair.damage == numbers["damage"])
-        out.append((pair, numbers))
+        signal = prepare(clips[numbers["clip"]], 16_000)[: saved["samples"]]
+        out.append((damaged(numbers["clip"], signal, 16_000, numbers["damage"]), numbers))
     return out

@@ -93,7 +93,7 @@ def flips(a, b):
         ("24khz", 24, "random"),
         ("48khz", 6, "random"),
         ("24khz", 6, "random-full"),
-        ("48khz", 6, "random-full"),
+        pytest.param("48khz", 6, "random-full", marks=pytest.mark.long),
     ],
 )
 def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps, weights):
