@@ -92,7 +92,7 @@ def spoken_pairs(spoken):
 
     names = list(DAMAGE)
 
-    @lru_cache(maxsize=1)  # of a rate they take 30 MB
+    @lru_cache(maxsize=2)  # of a rate they take 30 MB
     def at(rate_hz: int | None) -> tuple[Pair, ...]:
         pairs = []
         for index, (name, audio) in enumerate(clips):
