@@ -66,8 +66,11 @@ def _block_powers(audio: Audio) -> np.ndarray:
     starts = np.arange(1 + int((audio.num_samples - block) / (HOP_S * rate) + 1e-9))
     starts = np.rint(starts * (HOP_S * rate)).astype(np.int64)
     starts = starts[starts + block <= audio.num_samples]
-    weighted = sosfilt(_weighting(rate), audio.samples.astype(np.float64), axis=-1)
-    summed = np.concatenate([[0.0], np.cumsum((weighted**2).sum(axis=0))])
+    summed = np.zeros(audio.num_samples + 1)
+    for channel in audio.samples:
+        weighted = sosfilt(_weighting(rate), channel.astype(np.float64))
+        summed[1:] += np.square(weighted, out=weighted)
+    np.cumsum(summed, out=summed)
     # Rounding may make the difference of two sums negative.
     return np.maximum(summed[starts + block] - summed[starts], 0.0) / block
 

@@ -94,11 +94,11 @@ def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
 def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """Convolve a padded picture `(rows, columns, in)` by 3x3, add bias, rectify."""
     rows, columns = x.shape[:2]
-    padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
     taps = weights.transpose(2, 3, 1, 0).reshape(-1, len(bias)).astype(x.dtype)
     y = np.empty((rows, columns, len(bias)), x.dtype)
     for row in range(rows):
-        pieces = [padded[row + i, j : j + columns] for i in range(3) for j in range(3)]
+        padded = np.pad(x[max(row - 1, 0) : row + 2], ((row == 0, row == rows - 1), (1, 1), (0, 0)))
+        pieces = [padded[i, j : j + columns] for i in range(3) for j in range(3)]
         np.matmul(np.concatenate(pieces, axis=1), taps, out=y[row])
     y += bias
     return np.maximum(y, 0.0, out=y)
