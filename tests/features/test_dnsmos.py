@@ -137,12 +137,12 @@ def test_a_batch_changes_nothing(feature, speech):
     assert feature.compute([]) == []
 
 
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_a_long_signal_in_parts_is_the_signal_whole(every_window, speech, monkeypatch, most):
-    clip = speech[: 16 * RATE]
+def test_a_long_signal_in_parts_is_the_signal_whole(every_window, speech, monkeypatch):
+    clip = speech[: 14 * RATE]
     complete = every_window.compute([clip])[0]
-    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", most)
-    assert_scores(every_window.compute([clip])[0], complete, 2e-5)
+    for most in (1, 2, 5):
+        monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", most)
+        assert_scores(every_window.compute([clip])[0], complete, 2e-5)
 
 
 def test_runs_are_stretches_without_a_gap():

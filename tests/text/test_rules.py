@@ -45,7 +45,7 @@ JOINS_WORDS = "open-asr/2026-06"
 
 
 @pytest.mark.parametrize("name", rule_names())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(some=pairs)
 def test_a_batch_is_its_pairs_in_any_order_and_counts_are_jiwers(name, some):
     batch = compare(name, some)
