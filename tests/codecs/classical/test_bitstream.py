@@ -148,15 +148,7 @@ def test_no_rate_or_channel_count_is_early_or_late(name, every_rate, two_seconds
     info = built(name).info
     for rate_hz in rates_of(name, every_rate):
         # Where a voice may move the peak by more than half a sample, the median of several tells; at 6 kbps, of many.
-        count = (
-            1
-            if allowed(name, rate_hz, speech_set) <= 0.5
-            else 8
-            if name == "opus-6k" and speech_set == "embedded"
-            else len(two_seconds)
-            if name == "opus-6k"
-            else 3
-        )
+        count = 1 if allowed(name, rate_hz, speech_set) <= 0.5 else len(two_seconds) if name == "opus-6k" else 3
         for channels in info.channels:
             lags = [lag_of(name, converted(a, rate_hz, channels)) for a in two_seconds[:count]]
             assert max(map(abs, lags)) < allowed(name, rate_hz, speech_set), (rate_hz, channels, lags)
