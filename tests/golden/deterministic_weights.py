@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-PIECE = 1 << 16
+BLOCK = 1 << 16
 
 
 def values_for(name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -50,13 +50,13 @@ def values_for(name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _noise(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The numbers of one generator, drawn piece by piece: a large tensor is in memory once."""
+    """The numbers of one generator, drawn block by block: a large tensor is in memory once."""
     generator = np.random.RandomState(zlib.crc32(name.encode()) & 0x7FFFFFFF)
     noise = np.empty(shape, np.float32)
     flat = noise.reshape(-1)
-    for start in range(0, flat.size, PIECE):
-        piece = flat[start : start + PIECE]
-        piece[:] = generator.standard_normal(piece.size)
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        block[:] = generator.standard_normal(block.size)
     return noise
 
 

@@ -63,15 +63,15 @@ def test_the_three_ways_agree_over_every_window_also_in_parts(speech, monkeypatc
     clip = speech[: round(10.01 * RATE)]
     results = {}
     for backend in ("onnxruntime", "numba", "torch"):
-        way = load_feature(f"dnsmos[all-windows]@{backend}")
-        assert way.protocol == "dnsmos/all-windows"
-        (results[backend],) = way.compute([clip])
+        feature = load_feature(f"dnsmos[all-windows]@{backend}")
+        assert feature.protocol == "dnsmos/all-windows"
+        (results[backend],) = feature.compute([clip])
     numba, torch, onnxruntime = (results[backend] for backend in dnsmos.BACKENDS)
     assert numba["windows"] == torch["windows"] == onnxruntime["windows"] == 2
     assert_scores(torch, onnxruntime, 2e-5)
     assert_scores(numba, onnxruntime, 2e-5)
     monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
-    assert_scores(way.compute([clip])[0], torch, 1e-5)
+    assert_scores(feature.compute([clip])[0], torch, 1e-5)
 
 
 def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, speech, monkeypatch):

@@ -34,7 +34,7 @@ def ours():
 
 
 @pytest.fixture(scope="module")
-def heard():
+def transcribed():
     """A function of signals: CTranslate2's results, computed once for the tests of this file."""
     known = {}
 
@@ -56,22 +56,22 @@ def reference(folder, signals):
     return texts
 
 
-def check(heard, signals):
+def check(transcribed, signals):
     feature = ours()
-    results = [result["transcript"] for result in heard(signals)]
+    results = [result["transcript"] for result in transcribed(signals)]
     assert results == reference(feature._folder, signals)
     assert feature.compute(signals[-1:])[0]["transcript"] == results[-1]
     return results
 
 
 @pytest.mark.compares("whisper-tiny.en", weights="published")
-def test_it_transcribes_as_faster_whisper(heard, spoken, speech_set):
+def test_it_transcribes_as_faster_whisper(transcribed, spoken, speech_set):
     english = [
         (row, prepare(audio, 16_000)) for row, audio in spoken if row.get("text") and row["language"].startswith("en")
     ]
     some = [(row["text"], signal) for row, signal in english if signal.size < 30 * 16_000]
     texts, signals = zip(*(some[:2] if speech_set == "embedded" else some))
-    output = check(heard, list(signals))
+    output = check(transcribed, list(signals))
     compared = get_rule("by-language").compare(
         reference=texts, estimate=output, language=["en"] * len(texts), unit=None, spoken=None
     )
@@ -99,10 +99,10 @@ def test_its_words_have_the_times_of_faster_whisper(spoken):
     assert load_feature("whisper-tiny.en@28s").times_words is False
 
 
-def assert_torch_writes_the_same(heard, signals, folder, alone):
+def assert_torch_writes_the_same(transcribed, signals, folder, alone):
     folder = ct2_whisper.write_transformers(ours()._folder, folder / "tiny.en")
     in_torch = load_feature("whisper-tiny.en@torch", weights=str(folder))
-    expected = heard(signals)
+    expected = transcribed(signals)
     apart = [in_torch.compute([signal])[0] for signal in signals[:alone]]
     for results, others in ((in_torch.compute(signals), expected), (apart, expected[: len(apart)])):
         for result, theirs in zip(results, others, strict=True):
@@ -112,14 +112,14 @@ def assert_torch_writes_the_same(heard, signals, folder, alone):
             assert result["no_speech_prob"] == pytest.approx(theirs["no_speech_prob"], rel=1e-3, abs=1e-9)
 
 
-def test_torch_writes_the_same_tokens_alone_and_in_a_batch(heard, spoken, speech_set, tmp_path):
+def test_torch_writes_the_same_tokens_alone_and_in_a_batch(transcribed, spoken, speech_set, tmp_path):
     signals = [prepare(audio, 16_000) for row, audio in spoken if row.get("language", "").startswith("en")]
     signals, alone = (signals[:2], 1) if speech_set == "embedded" else (signals, None)
-    assert_torch_writes_the_same(heard, signals, tmp_path, alone)
+    assert_torch_writes_the_same(transcribed, signals, tmp_path, alone)
 
 
 @pytest.mark.long
-def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(heard, spoken, tmp_path):
+def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(transcribed, spoken, tmp_path):
     """All recordings, of every language, and 120 that noise of the same power, or down to a hundredth of it, was added
     to.
     """
@@ -130,4 +130,4 @@ def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(heard
         power = np.mean(np.square(signal)) * 10 ** -(index % 5 / 2)
         noise = np.random.default_rng(index).normal(0, np.sqrt(power), signal.size)
         signals.append((signal + noise).astype(np.float32))
-    assert_torch_writes_the_same(heard, signals, tmp_path, None)
+    assert_torch_writes_the_same(transcribed, signals, tmp_path, None)
