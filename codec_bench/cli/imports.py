@@ -40,10 +40,10 @@ for _toolkit, _help in _FILES.items():
     import_app.command(f"{_toolkit}-results", help=_help)(_command(_toolkit))
 
 
-def _import(toolkit: str, file: Path, out: Path, system: str | None, beside: Path | None, as_json: bool) -> None:
+def _import(toolkit: str, file: Path, out: Path, system: str | None, run_of_data: Path | None, as_json: bool) -> None:
     from codec_bench.api.import_results import import_results
     from codec_bench.cli.finished import print_finished
     from codec_bench.stats.summary import summarise
 
-    run = import_results(file, toolkit=toolkit, out=out, system=system, beside=beside)
+    run = import_results(file, toolkit=toolkit, out=out, system=system, beside=run_of_data)
     print_finished(run, summarise(run), as_json, timings=False)

@@ -60,7 +60,7 @@ def test_the_page_works_in_a_browser(page, browser):
     open_page(browser, page.folder / "build.html")
     assert not complaints(browser) and browser.title.startswith("Build of </script>")
     assert texts(browser, "h2") == [
-        "What became of the items", "Numbers", "Groups", "Worst kept", "Best dropped", "Sources",
+        "What became of the items", "Numbers", "Groups", "Worst usable items", "Best dropped", "Sources",
     ]  # fmt: skip
     ready = "return [...document.querySelectorAll('audio')].every((one) => one.error === null)"
     assert browser.execute_script(ready)

@@ -122,7 +122,7 @@ def test_a_judge_without_audio_is_not_tested_on_sounds(two, check, judge):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "asked 0 times"),
+        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "--repeats is 0"),
         ({"parts": "ears"}, "ears"),
         ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
     ],
@@ -171,7 +171,7 @@ def test_the_command_prints_what_kind_of_judge_it_is(two, check, judge, command,
     page = (tmp_path / "typed" / "report.html").read_text("utf-8")
     kinds = page.partition('id="kinds-table"')[2].partition("</table>")[0]
     assert kinds.count("<tr>") == 1 + 2 and "count of beeps" in kinds and "0.33 [" in page
-    requests = re.sub(r"<[^>]+>", " ", page.partition('id="asked-table"')[2].partition("</table>")[0])
+    requests = re.sub(r"<[^>]+>", " ", page.partition('id="questions-table"')[2].partition("</table>")[0])
     assert "judge-1" in requests and re.search(r"9,600 input tokens; 192 output tokens; [\d.]+ USD", requests)
 
 

@@ -142,7 +142,7 @@ def test_whoever_always_takes_the_first_is_marked_and_counts(browser, codec_run,
     zebra = {t.id: next(one.id for one in t.stimuli if one.system == "zebra-codec") for t in key.trials}
     zebra[key.trials[0].id] = "second"  # each page draws its order, in which all of them may be first
     messages = browser.execute_script("return document.querySelector('#sheet').textContent")
-    assert "After every 0.05 minutes you are asked to rest." in messages
+    assert "After every 0.05 minutes you get a break." in messages
     outcome = codec_bench.import_listening([sit_down("Careful", zebra), sit_down("First", {})], key=built.key)
     assert [one.marked for one in outcome.raters] == [(), ("always-first: the first was chosen in all of 7 choices",)]
     assert outcome.systems[0].raters == 2 and not any(one.left_out for one in outcome.raters), (

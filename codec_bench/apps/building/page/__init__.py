@@ -73,7 +73,7 @@ def write_build_page(
     shown = {
         "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed,
         "licence": recipe.licence or "none chosen",
-        "items": funnel.items, "kept": funnel.usable, "tries": funnel.tries, "sources": sources,
+        "items": funnel.items, "usable": funnel.usable, "tries": funnel.tries, "sources": sources,
         "steps": [
             (step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()
         ],

@@ -91,7 +91,7 @@ def write_check_page(
         Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"),
             kinds),
         Section(
-            "asked", "Questions",
+            "questions", "Questions",
             "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
             ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), question_rows,
             [f"left out: {name}: {why}" for name, why in excluded],

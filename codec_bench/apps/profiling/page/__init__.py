@@ -76,7 +76,7 @@ def collect(
         "checked": sum(f["state"] != "not applicable" for _, f in _findings(profile)),
         "data_name": profile["data"]["name"],
         "samples": profile["data"]["usable"],
-        "left_out": profile["data"]["samples"] - profile["data"]["usable"],
+        "unusable": profile["data"]["samples"] - profile["data"]["usable"],
         "seconds": next((c["rate"]["seconds"] for c in profile["codecs"].values() if c["rate"]["state"] == "ok"), None),
         "device": options["device"],
         "machine_name": facts.get("gpu") if str(options["device"]).startswith("cuda") else facts.get("cpu"),
@@ -216,7 +216,7 @@ def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
                 "perplexity": _or_dash(book["perplexity"], "{:.1f}"),
                 "entropy": _or_dash(book["entropy_bits"], "{:.3f}"),
                 "corrected": _or_dash(book["entropy_bits_corrected"], "{:.3f}"),
-                "kept": [f"{100 * r[before + number]:.1f}" for r in rounds],
+                "unchanged": [f"{100 * r[before + number]:.1f}" for r in rounds],
             }
             for number, book in enumerate(stream["per_codebook"])
         ]
