@@ -233,7 +233,7 @@ def test_people_edit_open_questions(asking, tmp_path):
     file = save(tmp_path / "out", tmp_path / "a.json", "A", text)
     (row,) = rows_of(build(recipe, out=tmp_path / "out", reviewed=[file]).folder)
     assert (row["question"], row["answer"], row["review"]) == ("What falls?", "Rain falls.", "edited")
-    assert "kept 50.0 % of them" in (tmp_path / "out" / "README.md").read_text()
+    assert "accepted 50.0 % of them" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_wrong_recipes_are_refused_before_anything_is_sent(asking, tmp_path):

@@ -90,7 +90,7 @@ def test_decisions_are_applied_counted_and_stored(sheets, sounds):
     assert built.funnel.dropped["review"] == {Diagnostic("reviewer_dropped"): 1}
     assert "Both are alike." in (sounds / "out" / "dropped.jsonl").read_text()
     card = (sounds / "out" / "README.md").read_text()
-    assert "People reviewed 4 questions (accepted: 1, edited: 2, dropped: 1) and kept 75.0 % of them." in card
+    assert "People reviewed 4 questions (accepted: 1, edited: 2, dropped: 1) and accepted 75.0 % of them." in card
     assert "nobody reviewed: 1." in card
     decided = (sounds / "out" / "review.jsonl").read_text()
     assert "Anna" not in decided and "Bert" not in decided

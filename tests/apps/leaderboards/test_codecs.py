@@ -194,7 +194,7 @@ def test_on_the_command_line_with_pictures(command, tmp_path, monkeypatch):
     monkeypatch.setattr("codec_bench.apps.leaderboards.codecs.published_codecs", lambda: tables)
     figures = tmp_path / "figures"
     code, out, err = command("leaderboard", "codecs", tmp_path / "r", "--anchor", "a", "--figures", figures)
-    assert code == 0 and "speech, 30 samples (your runs)" in out and "bitrate beside a" in out
+    assert code == 0 and "speech, 30 samples (your runs)" in out and "bitrate against a" in out
     assert "protocol q/1" in err and "Pareto front" in err
     with (figures / "front-your-runs-speech.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
