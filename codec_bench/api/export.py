@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report import harnesses, hugging_face, submission
 from codec_bench.report.open_run import Run, open_run
@@ -69,11 +70,24 @@ def export(
         ).excluded
         return Exported(excluded, text.getvalue())
     if alignment and (summary or form not in FORMATS):
-        raise UserError("--alignment is for every score as a row", hint=f"use --format {', '.join(FORMATS)}")
+        raise UserError(
+            Diagnostic(
+                "option_for", option="--alignment", kind="every score as a row", requested=f"the format '{form}'"
+            ),
+            hint=f"use --format {', '.join(FORMATS)}",
+        )
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
-            raise UserError(f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="omit them")
+            raise UserError(
+                Diagnostic(
+                    "option_for",
+                    option="--system or --metric",
+                    kind=" and ".join(hugging_face.FORMATS),
+                    requested=f"the format '{form}'",
+                ),
+                hint="omit them",
+            )
         if summary:
             export_summary(_open(run), form, target)
         elif form == submission.FORMAT:
@@ -82,11 +96,22 @@ def export(
             export_run(_open(run), form, target, alignment=alignment)
         return Exported()
     if summary:
-        raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")
+        raise UserError(
+            Diagnostic("option_for", option="--summary", kind="tables", requested=f"the format '{form}'"),
+            hint="leave it out",
+        )
     if form in hugging_face.FORMATS:
         return Exported(tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric)))
     if metric is not None:
-        raise UserError(f"--metric is for {' and '.join(hugging_face.FORMATS)}", hint="leave it out")
+        raise UserError(
+            Diagnostic(
+                "option_for",
+                option="--metric",
+                kind=" and ".join(hugging_face.FORMATS),
+                requested=f"the format '{form}'",
+            ),
+            hint="leave it out",
+        )
     return Exported(tuple(harnesses.export_harness(_open(run), form, target, system=system)))
 
 

@@ -69,7 +69,7 @@ def import_results(
     name = system or path.stem
     folder = Path(out)
     if (folder / "run.sqlite").exists():
-        raise UserError(f"'{folder}' holds a run already", hint="name another folder")
+        raise UserError(Diagnostic("holds_a_run", folder=folder), hint="name another folder")
     about = _describe_run(path, imported.samples, beside) if beside else _describe_file(path, imported.samples)
     in_file = {sample.id for sample in imported.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -115,14 +115,16 @@ def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLi
         samples_of_run = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
     if meta.get("benchmark"):
         raise UserError(
-            f"'{folder}' is a run of the benchmark '{meta['benchmark'].get('name')}', which has its own metrics only",
+            Diagnostic("run_of_benchmark", folder=folder, benchmark=meta["benchmark"].get("name")),
             hint="leave the run out; the numbers then stand on a leaderboard of their own",
         )
     known = {sample.id for sample in samples_of_run}
     other = [sample.id for sample in samples if sample.id not in known]
     if other:
         raise UserError(
-            f"{len(other)} of {len(samples)} items of '{path}' are not in '{folder}', such as '{other[0]}'",
+            Diagnostic(
+                "foreign_items", items=len(other), samples=len(samples), path=path, folder=folder, example=other[0]
+            ),
             hint="name a run over the same data with the same ids, or no run",
         )
     config = meta.get("config") or {}

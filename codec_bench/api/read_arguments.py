@@ -15,6 +15,7 @@ from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 
@@ -89,7 +90,7 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
     if read_executor(name) is None:
         if cluster:
             raise UserError(
-                f"got options of a Ray cluster ({', '.join(cluster)}) without --executor ray",
+                Diagnostic("ray_options", options=", ".join(cluster)),
                 hint="add --executor ray, or leave them out",
             )
         return name
@@ -111,21 +112,28 @@ def resolve_verb(
     running = pop_running(arguments)
     benchmarks = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
     if not benchmarks:
-        raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
+        raise UserError(Diagnostic("no_benchmark_named"), hint="see codec-bench list benchmarks")
     if bool(names(request.model)) == bool(request.codec):
         raise UserError(
-            "got both models and codecs, or neither; expected one of them",
+            Diagnostic("models_or_codecs"),
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
     named = [*benchmarks, *names(request.model), *names(request.judge or "")]
     arguments |= {"benchmark": benchmarks, "options": group_options(request.set or {}, named)}
     if request.codec:
         if request.repeats != 1:
-            raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
+            raise UserError(
+                Diagnostic("option_for", option="--repeats", kind="models", requested="codecs"), hint="leave it out"
+            )
         if request.dry_run:
-            raise UserError("--dry-run is for models: a codec gets no questions and costs nothing", hint="leave it out")
+            raise UserError(
+                Diagnostic("option_for", option="--dry-run", kind="models", requested="codecs"), hint="leave it out"
+            )
         if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
-            raise UserError("--sound, --question and --controls are for models, not codecs", hint="leave them out")
+            raise UserError(
+                Diagnostic("option_for", option="--sound, --question or --controls", kind="models", requested="codecs"),
+                hint="leave them out",
+            )
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
         return run_codecs, arguments, running
     arguments.pop("codec", None)

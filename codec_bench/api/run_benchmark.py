@@ -35,6 +35,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Running, choose_running
 from codec_bench.engine.systems import Codecs, System, read_systems
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UnknownName, UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
@@ -180,36 +181,39 @@ class _ModelPlan:
 def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
     """Check a whole request, warn of its judges, and resolve its baseline."""
     if request.phase not in PHASES:
-        raise UserError(f"the phase is '{request.phase}'; expected {', '.join(PHASES)}")
+        raise UserError(
+            Diagnostic("option_value", option="the phase", value=f"'{request.phase}'", expected=", ".join(PHASES))
+        )
     check_repeats(request.repeats)
     check_wording(request.prompts)
     check_orders(request.choices)
     if request.controls and request.control:
         raise UserError(
-            f"got the control '{request.control.words}' and --controls, which chooses controls itself",
+            Diagnostic("control_and_controls", control=request.control.words),
             hint="give one of them",
         )
     if request.prompts == EACH and request.repeats > 1:
         raise UserError(
-            "got --repeats with every wording, and each wording is sent once",
+            Diagnostic("repeats_with_wordings"),
             hint="give --prompts each or --repeats, not both",
         )
     if not benchmarks:
         raise UserError(
-            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
+            Diagnostic("no_benchmark_named"), hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
         )
     if not request.models:
-        raise UserError("no model was named", hint="codec-bench run NAME --model NAME; see codec-bench list models")
+        raise UserError(
+            Diagnostic("no_model_named"), hint="codec-bench run NAME --model NAME; see codec-bench list models"
+        )
     if request.choices != AS_WRITTEN and not any(one.offers for one in benchmarks):
         raise UserError(
-            f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes "
-            "with options of its own",
+            Diagnostic("no_options_to_order", order=request.choices, benchmark=benchmarks[0].name),
             hint="leave out --choices; options within the text of a question cannot be put into another order",
         )
     judged = [one.name for one in benchmarks if any(map(is_judge_metric, one.metrics))]
     if judged and not request.judges and request.phase != "answers":
         raise UserError(
-            f"'{judged[0]}' needs a judge, and none was named",
+            Diagnostic("judge_needed", benchmark=judged[0]),
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
     _check_models(request)
@@ -370,7 +374,7 @@ def _check_no_loop() -> None:
     except RuntimeError:
         return
     raise UserError(
-        "run_benchmark was called inside an event loop, such as that of a notebook, and needs one of its own",
+        Diagnostic("inside_event_loop"),
         hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)",
     )
 
@@ -450,7 +454,7 @@ def run_codecs(
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
         if not runs:
-            raise UserError(f"no sample of the benchmarks is in shard {own_shard}", hint="use fewer shards")
+            raise UserError(Diagnostic("no_sample_in_shard", shard=own_shard), hint="use fewer shards")
         outcome = RunOutcome(out_folder.path, runs)
         write_overview(outcome)
         mark_finished(out_folder.path)
@@ -483,7 +487,9 @@ def _resolve_codecs(
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
     for one in benchmarks:
         if one.kind != "codec":
-            raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
+            raise UserError(
+                Diagnostic("benchmark_of_models", benchmark=one.name), hint=f"codec-bench run {one.name} --model NAME"
+            )
     return systems, benchmarks, settings
 
 
@@ -538,7 +544,7 @@ def _fitting(
     for one in benchmarks:
         if one.kind == "codec":
             raise UserError(
-                f"'{one.name}' is a benchmark of codecs, and '{info.name}' was named as a model",
+                Diagnostic("codec_benchmark_for_model", benchmark=one.name, model=info.name),
                 hint=f"codec-bench run {one.name} --codec NAME",
             )
         try:
@@ -553,12 +559,14 @@ def _fitting(
 def _check_fit(one: Benchmark, info: ModelInfo) -> None:
     if one.wants == "likelihood" and one.wants not in info.outputs:
         raise UserError(
-            f"'{one.name}' asks how likely sounds are, and the model '{info.name}' has no method log_likelihood",
+            Diagnostic("likelihood_needed", benchmark=one.name, model=info.name),
             hint="a model of this machine can define it: see Likelihoods in the documentation of benchmarks",
         )
     if one.wants not in info.outputs:
         gives = " and ".join(info.outputs)
-        raise UserError(f"'{one.name}' needs answers in {one.wants}, and the model '{info.name}' gives {gives}")
+        raise UserError(
+            Diagnostic("output_needed", benchmark=one.name, needed=one.wants, model=info.name, output=gives)
+        )
     one.prompt_for(info)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -51,7 +52,10 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         UserError: it is none of these, or arrays lack a rate or a length per item.
     """
     if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
-        raise UserError(f"{role} is a {type(values).__name__}; expected sounds or a tensor of them", hint=_HINT)
+        raise UserError(
+            Diagnostic("item_type", name=role, type=type(values).__name__, expected="sounds or a tensor of them"),
+            hint=_HINT,
+        )
     if isinstance(values, Audio):
         items: list[Any] = [values]
     elif _is_array(values):
@@ -75,23 +79,23 @@ def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
         return _cut(role, list(values), lengths)
     if values.ndim == 2 and values.shape[0] > MOST_CHANNELS:
         raise UserError(
-            f"{role} has shape {tuple(values.shape)}, which would be a sound of {values.shape[0]} channels",
+            Diagnostic("shape_of_channels", name=role, shape=tuple(values.shape), channels=values.shape[0]),
             hint="give lengths= for a batch (batch, samples)",
         )
     if values.ndim not in (1, 2):
-        raise UserError(f"{role} has shape {tuple(values.shape)}; expected one, two or three dimensions")
+        raise UserError(Diagnostic("shape_unexpected", name=role, shape=tuple(values.shape)))
     return [values]
 
 
 def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
     counts = [int(one) for one in (lengths.tolist() if _is_array(lengths) else lengths)]
     if len(counts) != len(items):
-        raise UserError(f"{len(counts)} lengths for {len(items)} items of {role}; expected one each")
+        raise UserError(Diagnostic("item_count", items=len(counts), name="lengths", count=len(items)))
     for index, (item, count) in enumerate(zip(items, counts)):
         if isinstance(item, Audio):
-            raise UserError(f"{role} {index} is Audio, which knows its length", hint="leave out lengths=")
+            raise UserError(Diagnostic("audio_with_length", name=role, index=index), hint="leave out lengths=")
         if not 0 <= count <= item.shape[-1]:
-            raise UserError(f"{role} {index} has {item.shape[-1]} samples, and its length is stated as {count}")
+            raise UserError(Diagnostic("length_beyond", name=role, index=index, samples=item.shape[-1], length=count))
     return [item[..., :count] for item, count in zip(items, counts)]
 
 
@@ -113,9 +117,12 @@ def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
 def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, Any] | None = None) -> Audio | Unusable:
     if not isinstance(value, Audio):
         if not _is_array(value):
-            raise UserError(f"{name} is a {type(value).__name__}; expected Audio, an array or a tensor", hint=_HINT)
+            raise UserError(
+                Diagnostic("item_type", name=name, type=type(value).__name__, expected="Audio, an array or a tensor"),
+                hint=_HINT,
+            )
         if sample_rate_hz is None:
-            raise UserError(f"{name} is an array without a rate", hint="give sample_rate_hz=")
+            raise UserError(Diagnostic("no_rate_stated", name=name), hint="give sample_rate_hz=")
         try:
             if there is None:
                 value = Audio(to_array(value), sample_rate_hz)

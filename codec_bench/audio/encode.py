@@ -8,6 +8,7 @@ from typing import IO
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
@@ -36,8 +37,13 @@ def _write(file: str | IO[bytes], audio: Audio) -> None:
 
     if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
         raise AudioError(
-            f"FLAC holds up to {MOST_CHANNELS} channels and {HIGHEST_HZ} Hz; the audio has {audio.channels} and "
-            f"{audio.sample_rate_hz}"
+            Diagnostic(
+                "flac_limits",
+                channels=audio.channels,
+                rate_hz=audio.sample_rate_hz,
+                most_channels=MOST_CHANNELS,
+                highest_hz=HIGHEST_HZ,
+            )
         )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)

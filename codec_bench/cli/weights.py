@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.terminal.groups import command_group
 
@@ -89,7 +90,7 @@ def verify(names: Names = None, as_json: Json = False) -> None:
         talk(file.reason)
     if wrong:
         raise WeightsError(
-            f"{len(wrong)} of {len(checked)} files differ from the published ones",
+            Diagnostic("files_differ", wrong=len(wrong), files=len(checked)),
             hint="fetch them again: codec-bench weights fetch " + " ".join(dict.fromkeys(name for name, _ in wrong)),
         )
 
@@ -128,7 +129,12 @@ def fetch(
             sys.stdout.write(f"{fetched.folder}\n")
     if failures:
         raise WeightsError(
-            f"{len(failures)} of {len(names)} checkpoints could not be fetched: {', '.join(n for n, _ in failures)}"
+            Diagnostic(
+                "checkpoints_not_fetched",
+                failed=len(failures),
+                checkpoints=len(names),
+                names=", ".join((n for n, _ in failures)),
+            )
         )
 
 

@@ -21,6 +21,7 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_of, read_command
 from codec_bench.codecs.embedded_speech import embedded_clip
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
 from codec_bench.workers.programs import filled, last_words, run_program, write_pcm
@@ -94,7 +95,10 @@ class CommandCodec(Codec):
             needed = item.num_samples + delay
             if samples.shape[1] < needed:
                 hint = "" if self._file.frame_s else "declare frame_s in the file: the encoder then gets whole frames"
-                raise UserError(f"{self.info.name}: the decoder gave {samples.shape[1]} of {needed} samples", hint=hint)
+                raise UserError(
+                    Diagnostic("decoded_short", codec=self.info.name, samples=samples.shape[1], expected=needed),
+                    hint=hint,
+                )
             out.append(Audio(samples[:, delay:needed], item.sample_rate_hz))
         return out
 
@@ -116,7 +120,9 @@ class CommandCodec(Codec):
         if 8 * (len(stream) - file.header_bytes) + side_bits <= 0:
             headers = file.header_bytes + frames * file.frame_header_bytes
             expected = f"more than the {headers} bytes of its headers" if headers else "a bitstream"
-            raise UserError(f"{self.info.name}: the encoder wrote {len(stream)} bytes; expected {expected}")
+            raise UserError(
+                Diagnostic("codec_bytes", codec=self.info.name, bytes=len(stream), expected=expected, role="encoder")
+            )
         header = np.frombuffer(stream[: file.header_bytes], np.uint8)
         side_info = {"channels": audio.channels, "header": header}
         return Codes((), audio.num_samples, rate_hz, (stream[file.header_bytes :],), side_bits, side_info)
@@ -131,22 +137,31 @@ class CommandCodec(Codec):
             if self._file.audio == "raw":
                 return self._read_raw(target, channels)
             if target.stat().st_size == 0:
-                raise UserError(f"{self.info.name}: the decoder wrote an empty file")
+                raise UserError(
+                    Diagnostic("codec_bytes", codec=self.info.name, role="decoder", bytes=0, expected="audio")
+                )
             try:
                 audio = Audio.read(target)
             except AudioError as error:
                 reason = error.message.replace(f"'{target}'", "its file")
-                raise UserError(f"{self.info.name}: what the decoder wrote is not sound: {reason}") from error
+                raise UserError(Diagnostic("decoded_unreadable", codec=self.info.name, cause=reason)) from error
         if (audio.sample_rate_hz, audio.channels) != (rate_hz, channels):
             got, expected = f"{audio.channels} x {audio.sample_rate_hz} Hz", f"{channels} x {rate_hz} Hz"
-            raise UserError(f"{self.info.name}: the decoder gave {got} (channels x rate); expected {expected}")
+            raise UserError(Diagnostic("decoded_format", codec=self.info.name, format=got, expected=expected))
         return audio.samples
 
     def _read_raw(self, path: Path, channels: int) -> np.ndarray:
         content = path.read_bytes()
         if len(content) % (2 * channels):
-            expected = f"a multiple of {2 * channels}: 16-bit samples in {channels} channels"
-            raise UserError(f"{self.info.name}: the decoder wrote {len(content)} bytes; expected {expected}")
+            raise UserError(
+                Diagnostic(
+                    "codec_bytes",
+                    codec=self.info.name,
+                    bytes=len(content),
+                    role="decoder",
+                    expected=f"a multiple of {2 * channels}",
+                )
+            )
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
@@ -172,11 +187,19 @@ class CommandCodec(Codec):
         decoded = self._decode(self._encode(probe, reach))[0]
         lag, likeness = _lag(wave_in[0], decoded, early, reach)
         if likeness < _LEAST_CORRELATION:
-            reason = f"its output correlates with its input by {likeness:.2f} at most; expected {_LEAST_CORRELATION}"
             hint = "declare delay_samples in the file"
-            raise UserError(f"{self.info.name}: the delay at {rate_hz} Hz cannot be measured: {reason}", hint=hint)
+            raise UserError(
+                Diagnostic(
+                    "delay_unclear",
+                    codec=self.info.name,
+                    rate_hz=rate_hz,
+                    correlation=likeness,
+                    expected=_LEAST_CORRELATION,
+                ),
+                hint=hint,
+            )
         if lag < 0:
-            raise UserError(f"{self.info.name}: what it decodes at {rate_hz} Hz comes {-lag} samples early")
+            raise UserError(Diagnostic("decoded_early", codec=self.info.name, rate_hz=rate_hz, samples=-lag))
         return lag
 
     def _run(
@@ -187,7 +210,7 @@ class CommandCodec(Codec):
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
         run_program(arguments, source.parent, who, self._file.timeout_s)
         if not target.is_file():
-            raise UserError(f"{who} wrote no file{last_words(source.parent)}")
+            raise UserError(Diagnostic("program_wrote_no_file", program=who, output=last_words(source.parent)))
 
     def _arguments(self, role: str, source: str, target: str, rate_hz: int, channels: int) -> list[str]:
         folder = str(self._path.resolve().parent)

@@ -13,6 +13,7 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LONGEST = 1 << 20
@@ -40,14 +41,15 @@ def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         return _parsed(_Loader(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise UserError(f"'{source}'{where}: {error.problem or error.context}") from error
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        cause = error.problem or error.context
+        raise UserError(Diagnostic("at_position", path=source, line=line, column=column, cause=cause)) from error
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - before.rfind("\n")
         character = error.character if isinstance(error.character, int) else ord(error.character[:1] or "\0")
         raise UserError(
-            f"'{source}', line {line}, column {column}: the character U+{character:04X} may not stand in YAML"
+            Diagnostic("yaml_character", path=source, line=line, column=column, character=character)
         ) from error
 
 

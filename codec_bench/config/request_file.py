@@ -18,6 +18,7 @@ from typing import Any, Literal
 from codec_bench.config import Mark, load_yaml_with_marks
 from codec_bench.config.option import names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, Command, CommandOptions
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _VERBS = {"evaluate": "eval"}
@@ -44,10 +45,10 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
         document = _of_record(document, file)
     named = document.get("command")
     if command is None and named not in COMMANDS:
-        raise _wrong(file, ("command",), f"'command' is {_brief(named)}; expected one of {', '.join(COMMANDS)}")
+        raise _wrong(file, ("command",), _value("command", named, f"one of {', '.join(COMMANDS)}"))
     if command is not None and named in COMMANDS and named != command:
         hint = f"codec-bench {named} --config {file}"
-        raise _wrong(file, ("command",), f"this is a request for '{named}', and the command is '{command}'", hint)
+        raise _wrong(file, ("command",), Diagnostic("other_command", requested=named, command=command), hint)
     chosen = next(name for name in COMMANDS if name == (command or named))
     return chosen, _checked(file, document, chosen)
 
@@ -74,15 +75,15 @@ def _document(file: Path) -> dict[str, Any]:
         try:
             document = json.loads(file.read_bytes())
         except json.JSONDecodeError as error:
-            raise UserError(f"'{file}', line {error.lineno}, column {error.colno}: {error.msg}") from error
+            raise UserError(
+                Diagnostic("at_position", path=file, line=error.lineno, column=error.colno, cause=error.msg)
+            ) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise UserError(f"'{file}' cannot be read: {error}") from error
+            raise UserError(Diagnostic("file_not_readable", path=file, cause=error)) from error
     else:
         document, _ = load_yaml_with_marks(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(
-            f"'{file}', line 1, column 1: expected a mapping of options to values, such as 'metrics: [stoi]'"
-        )
+        raise UserError(Diagnostic("options_expected", path=file))
     return document
 
 
@@ -91,14 +92,19 @@ def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str
     if errors[0]["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, sorted(expected), n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"{command} has {', '.join(sorted(expected))}"
-        return _wrong(file, (name,), f"'{name}' is no option of {command}", hint, of="key")
+        return _wrong(file, (name,), Diagnostic("not_an_option", option=name, command=command), hint, of="key")
     # A value with several possible types has an error for each; the deepest names the wrong item.
     location = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
     value = document
     for step in location:
         value = value[step]
-    problem = f"'{name}' is {_brief(value)}" if len(location) == 1 else f"'{name}' holds {_brief(value)}"
-    return _wrong(file, location, f"{problem}; expected {expected[name]}")
+    return _wrong(file, location, _value(name, value, expected[name], is_part=len(location) > 1))
+
+
+def _value(name: str, value: Any, expected: str, *, is_part: bool = False) -> Diagnostic:
+    return Diagnostic(
+        "option_holds" if is_part else "option_value", option=name, value=_brief(value), expected=expected
+    )
 
 
 def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -118,7 +124,7 @@ def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
 def _wrong(
     file: Path,
     location: tuple[Any, ...],
-    message: str,
+    cause: Diagnostic,
     hint: str | None = None,
     *,
     of: Literal["key", "value"] = "value",
@@ -128,7 +134,7 @@ def _wrong(
         # JSON is YAML for positions.
         mark = load_yaml_with_marks(file)[1].get(location, mark)
     line, column = mark.key if of == "key" else mark.value
-    return UserError(f"'{file}', line {line}, column {column}: {message}", hint=hint)
+    return UserError(Diagnostic("at_position", path=file, line=line, column=column, cause=cause), hint=hint)
 
 
 def _brief(value: Any) -> str:
@@ -143,7 +149,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
-        raise UserError(f"the run of '{file}' has its samples from Python, which a file cannot name")
+        raise UserError(Diagnostic("samples_of_python", path=file))
     pick = lambda *keys: {key: config.get(key) for key in keys}  # noqa: E731
     request: dict[str, Any] = {"command": command, "set": config.get("options") or None}
     request |= pick("data", "seed", "limit", "shard")

@@ -104,9 +104,7 @@ def _alignment(path: Path, rows: Iterable[tuple[float, float, str]], name: str =
     try:
         return Alignment.of(rows)
     except ValueError as error:
-        raise UserError(
-            f"the alignments '{path}'{f' of {name}' if name else ''}: {error}; expected a start from 0 and a later end"
-        ) from error
+        raise UserError(Diagnostic("alignment_times", path=path, name=name or path.stem, cause=error)) from error
 
 
 def _read(path: Path) -> str:

@@ -202,12 +202,12 @@ def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:
 def _check_count(name: str, groups: int, samples: int) -> None:
     """Refuse a column that identifies samples in place of forming groups."""
     if groups > MOST_VALUES:
-        problem = f"{groups:,} different values; expected at most {MOST_VALUES}"
+        problem = Diagnostic("many_values", name=name, values=groups, most=MOST_VALUES)
     elif groups == samples > _FEW_SAMPLES:
-        problem = f"another value for each of {samples:,} samples; expected values that several samples share"
+        problem = Diagnostic("value_each", name=name, samples=samples)
     else:
         return
-    raise UserError(f"the column '{name}' has {problem}", hint="name a column that forms groups, such as speaker")
+    raise UserError(problem, hint="name a column that forms groups, such as speaker")
 
 
 def _quartiles(values: Iterable[float]) -> list[float]:

@@ -75,9 +75,9 @@ class Repository:
         if self.root is not None:
             file = os.path.join(self.root, path)
             if not os.path.isfile(file):
-                cached = f"'{path}' of {self.name} is not in the hub's cache (commit {self.revision})"
+                cached = Diagnostic("not_in_commit_cache", path=path, name=self.name, revision=self.revision)
                 raise UserError(
-                    cached if self.partial else f"there is no file '{file}'",
+                    cached if self.partial else Diagnostic("no_file", path=file),
                     hint="unset HF_HUB_OFFLINE, or run once with a network" if self.partial else None,
                 )
             return file
@@ -202,7 +202,7 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
         repository = _cached(repo, revision)
         if repository is None:
             raise UserError(
-                f"the data set '{repo}'{_at(revision)} is not in the hub's cache, and {forbidden} forbids fetching it",
+                Diagnostic("not_in_hub_cache", name=repo, revision=revision or "main", variable=forbidden),
                 hint=f"unset {forbidden}, or name a folder that holds {repo} with {MIRROR_VARIABLE}",
             )
         return repository
@@ -223,10 +223,6 @@ def folder_repository(folder: str, name: str, revision: str | None) -> Repositor
         raise UserError(Diagnostic("other_commit", folder=folder, commit=known, name=name, revision=revision))
     converted = not os.path.isfile(os.path.join(root, _CARD)) and _is_converted(_files_in(root))
     return Repository(name, root, revision=known, converted=converted)
-
-
-def _at(revision: str | None) -> str:
-    return f" at '{revision}'" if revision else ""
 
 
 def _cache_folder(repo: str) -> str:
@@ -271,17 +267,17 @@ def _on_hub(repo: str, revision: str | None) -> Repository:
         raise hub_trouble(error, repo, revision) from error
     script, used_revision, licence = _script_of(repo), revision or "main", _licence(info.card_data)
     if any(file.rfilename == script for file in info.siblings or ()):
-        problem = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
         if revision not in (None, "main"):
             raise UserError(
-                f"{problem}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
+                Diagnostic("data_set_is_script", name=repo),
+                hint=f"the hub's conversion to Parquet is its revision {CONVERTED}",
             )
         used_revision = CONVERTED
         try:
             info = api.dataset_info(repo, revision=CONVERTED, timeout=TIMEOUT_S)
         except Exception as error:
             raise UserError(
-                f"{problem}, and the hub has not converted it to Parquet",
+                Diagnostic("script_not_converted", name=repo),
                 hint=f"convert it yourself and name the folder that holds it as {repo} with {MIRROR_VARIABLE}",
             ) from error
     files = frozenset(file.rfilename for file in info.siblings or ())
@@ -346,22 +342,25 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str 
     match fault:
         case "gated":
             token = "set HF_TOKEN to a token of that account (or: hf auth login)"
-            message = f"the data set '{repo}' is gated: its owners want their terms accepted first"
-            return UserError(message, hint=f"accept them at {page}, then {token}; or {mirror}")
+            return UserError(
+                Diagnostic("terms_not_accepted", name=repo), hint=f"accept them at {page}, then {token}; or {mirror}"
+            )
         case "revision":
             return UserError(Diagnostic("data_set_revision", name=repo, revision=revision), hint=f"see {page}")
         case "missing":
             return UserError(
-                f"{subject}'{page}' does not exist, or you may not see it: the server answered {answer}",
+                Diagnostic("hub_missing", subject=f"{subject}'{page}'", answer=answer),
                 hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
             )
         case "server":
             return UserError(
-                f"{subject}'{page}' could not be fetched: the server answered {answer}", hint="try again later"
+                Diagnostic("hub_not_fetched", subject=f"{subject}'{page}'", answer=answer),
+                hint="try again later",
             )
         case "disk":
-            return UserError(answer)
+            return UserError(Diagnostic("hub_disk", cause=answer))
         case "network":
             return UserError(
-                f"{subject}'{page}' could not be reached: {answer}", hint=f"check the network; or {mirror}"
+                Diagnostic("hub_unreachable", subject=f"{subject}'{page}'", cause=answer),
+                hint=f"check the network; or {mirror}",
             )

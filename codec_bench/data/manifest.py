@@ -186,7 +186,9 @@ def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> Non
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         expected = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(
-            f"'{path}' has no column for {' or '.join(needed)}; it has {', '.join(names) or 'none'}",
+            Diagnostic(
+                "manifest_lacks_column", path=path, needed=" or ".join(needed), known=", ".join(names) or "none"
+            ),
             hint=f"expected one of {expected}",
         )
 
@@ -308,8 +310,13 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                     sounds[name] = leaves
                 elif not plain(schema.types[at]):
                     raise UserError(
-                        f"the column '{name}' of '{path}' holds {schema.types[at]}; expected text"
-                        f"{' or sound' if field in ('audio', 'estimate') else ''} as its {field}"
+                        Diagnostic(
+                            "column_type",
+                            name=name,
+                            path=path,
+                            type=schema.types[at],
+                            expected="text or sound" if field in ("audio", "estimate") else "text",
+                        )
                     )
             names = tuple(n for n, kind in zip(schema.names, schema.types) if plain(kind) or n in sounds)
             leaves = [leaf for name in names for leaf in sounds.get(name, (name,))]

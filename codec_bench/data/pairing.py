@@ -62,7 +62,7 @@ def match_estimates(
         there = first_of([f"'{sample.id}'" for sample in references], 3)
         reason = next((f": {why}" for why in doubts.values()), "")
         raise UserError(
-            f"none of the {len(files)} generated files belongs to one of the {len(references)} samples{reason}",
+            Diagnostic("no_file_belongs", files=len(files), samples=len(references), reason=reason),
             hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
         )
     used = {*matches.values(), *source.problems}
@@ -104,7 +104,7 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
             return listed
     if not len(sounds):
         raise UserError(
-            f"the folder '{folder}' holds no sound file, and its {name} {why}",
+            Diagnostic("list_without_sounds", folder=folder, name=name, reason=why),
             hint=f"if that is the generated audio, name the file itself: {os.path.join(folder, name)}",
         )
     sounds.origin = f"the sound files in the folder; its {name} was left out, since it {why}"

@@ -235,7 +235,9 @@ class ParquetRows:
         missing = [name for name in columns if name not in schema.names]
         if missing:
             raise UserError(
-                f"'{path}' of {self._repository.name} has no column {' and no '.join(missing)}",
+                Diagnostic(
+                    "table_lacks_column", path=path, name=self._repository.name, columns=" and no ".join(missing)
+                ),
                 hint=f"its columns are {', '.join(schema.names)}",
             )
         plan = _columns(file, {**self._features, **declared_features(schema)})

@@ -189,8 +189,7 @@ def _with_message(file: str, look: Any) -> Any:
         try:
             entries: list[_TarEntry] = look()
         except (tarfile.TarError, ValueError, OverflowError) as error:
-            problem = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
-            raise UserError(f"the tar file '{shown(file)}' {problem}: {error}", hint="copy it again") from error
+            raise UserError(Diagnostic("tar_damaged", file=shown(file), cause=error), hint="copy it again") from error
         return entries
 
     return called

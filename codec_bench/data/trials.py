@@ -40,7 +40,7 @@ def with_trials(source: Source, path: Path) -> Source:
             raise UserError(Diagnostic("trials_disagree", line=line, path=path, one=one, other=other))
     if not held:
         raise UserError(
-            f"no trial of '{path}' is about two samples of the data ({dropped[0] if dropped else 'it is empty'})",
+            Diagnostic("no_trial_of_data", path=path, reason=dropped[0] if dropped else "it is empty"),
             hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
         )
     if dropped:

@@ -103,7 +103,7 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     try:
         path = os.fsdecode(path)
     except TypeError as error:
-        raise UserError(f"a sound is read from a path, a URL or a locator; got a {type(path).__name__}") from error
+        raise UserError(Diagnostic("sound_name_type", type=type(path).__name__)) from error
     if (span := find_span(path)) is not None:
         return read_span(span, read_sound)
     if "::" in path:

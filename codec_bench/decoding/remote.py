@@ -87,7 +87,8 @@ def filesystem(url: str) -> Any:
         package = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}.get(protocol, error.name or "aiohttp")
         if package == "gcsfs":
             raise UserError(
-                f"'{shown(url)}' needs the package 'gcsfs', which is not installed", hint="pip install gcsfs"
+                Diagnostic("package_not_installed", feature=f"'{shown(url)}'", package="gcsfs"),
+                hint="pip install gcsfs",
             ) from error
         raise MissingExtra(f"'{shown(url)}'", package, EXTRA) from error
     except ValueError as error:

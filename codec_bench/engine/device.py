@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 
 from codec_bench.machine.environment import cpu_count
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 
@@ -56,5 +57,5 @@ def resolve_devices(device: str) -> list[str]:
     chosen = [name.strip() for name in device.split(",")]
     for name in chosen:
         if name not in known:
-            raise UserError(f"this machine has no device '{name}'", hint=f"choose auto or one of {', '.join(known)}")
+            raise UserError(Diagnostic("no_device", device=name), hint=f"choose auto or one of {', '.join(known)}")
     return chosen

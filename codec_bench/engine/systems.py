@@ -21,6 +21,7 @@ from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Sample
 
@@ -122,7 +123,7 @@ def split_name(text: str) -> tuple[str | None, str]:
         return None, text
     if not name or not value:
         raise UserError(
-            f"'{text}' has no {'name before' if not name else 'thing after'} the '='; expected NAME=WHAT",
+            Diagnostic("name_or_system_missing", text=text),
             hint="for example tts=outputs/tts or mine=./my_codec.py:MyCodec",
         )
     return name, value
@@ -132,17 +133,17 @@ def check_name(name: Any, of: str) -> str:
     """Return a valid name of a row, or raise UserError."""
     hint = f"name the row: NAME={of}"
     if not isinstance(name, str) or not name.strip():
-        raise UserError(f"the name of '{of}' is {name!r}; expected a text that is not empty", hint=hint)
+        raise UserError(Diagnostic("name_empty", system=of, name=name), hint=hint)
     if len(name) > LONGEST_NAME:
         raise UserError(
-            f"the name of '{of}' has {len(name)} characters ('{name[:30]}...'); expected at most {LONGEST_NAME}",
+            Diagnostic("name_too_long", system=of, length=len(name), begin=name[:30], most=LONGEST_NAME),
             hint=hint,
         )
     if name == UNPROCESSED:
-        raise UserError(f"'{of}' is called '{name}', which is the name of the unchanged audio", hint=hint)
+        raise UserError(Diagnostic("name_of_unprocessed", system=of, name=name), hint=hint)
     if "," in name or name != name.strip() or not name.isprintable():
         raise UserError(
-            f"the name of '{of}' is {name!r}; expected one without commas, control characters and spaces around it",
+            Diagnostic("name_characters", system=of, name=name),
             hint=hint,
         )
     return name
@@ -167,7 +168,9 @@ def read_systems(specs: Any) -> tuple[System, ...]:
         entries = [(None, specs)]
     systems = tuple(one if isinstance(one, System) else _system(name, one) for name, one in entries if one != "")
     if not systems:
-        raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
+        raise UserError(
+            Diagnostic("no_codec_named"), hint="name at least one, or 'unprocessed'; see codec-bench list codecs"
+        )
     return systems
 
 
@@ -200,14 +203,13 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
             name = Path(audio).name.replace(",", " ").strip() or None
         if not isinstance(audio, (str, os.PathLike, Source)) and not _holds_samples(audio):
             raise UserError(
-                f"the generated audio is {audio!r:.60} ({type(audio).__name__}); "
-                "expected a folder, a manifest or samples",
+                Diagnostic("generated_type", audio=audio, type=type(audio).__name__),
                 hint='several systems are {"name": folder, "other": folder}',
             )
         label = os.fspath(audio) if isinstance(audio, (str, os.PathLike)) else f"samples of {name or GENERATED}"
         pairs.append((build_generated(GENERATED if name is None else check_name(name, label), label), audio))
     if not pairs:
-        raise UserError("no generated audio was named", hint="name a folder or a manifest")
+        raise UserError(Diagnostic("no_audio_named"), hint="name a folder or a manifest")
     systems = [system for system, _ in pairs]
     check_different(systems)
     name_systems(systems)
@@ -228,8 +230,7 @@ def _system(name: Any, value: Any) -> System:
     label = value.__name__ if isinstance(value, type) else type(value).__name__
     if not _is_codec(value):
         raise UserError(
-            f"the codec is {value!r:.60} ({label}); expected a name, a class, an object with encode and decode, "
-            "or a list of these",
+            Diagnostic("codec_type", codec=value, type=label),
             hint="see codec-bench list codecs",
         )
     codec = _importable(value) if isinstance(value, type) else None
@@ -242,7 +243,7 @@ def _of_text(name: Any, spec: str) -> System:
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
             raise UserError(
-                f"'{UNPROCESSED}' got the name '{name}'; the row of the unchanged audio keeps its own name",
+                Diagnostic("unprocessed_renamed", system=UNPROCESSED, name=name),
                 hint=f"write {UNPROCESSED}",
             )
         return System(UNPROCESSED, "unprocessed", UNPROCESSED)
@@ -250,7 +251,7 @@ def _of_text(name: Any, spec: str) -> System:
         return System(spec, "codec", spec, titled=name is not None, codec=spec)
     check_name(name, spec)
     if _is_registered(name) and resolve_codec(name) != resolve_codec(spec):
-        raise UserError(f"'{name}' is the name of a registered codec, and '{spec}' has it too", hint="choose another")
+        raise UserError(Diagnostic("name_of_registered_codec", name=name, system=spec), hint="choose another")
     return System(name, "codec", spec, titled=True, codec=spec)
 
 
@@ -318,7 +319,7 @@ def check_different(systems: Sequence[System]) -> None:
             both = f"'{first.spec}'" if first.spec == system.spec else f"'{first.spec}' and '{system.spec}'"
             rows = "" if first.name == system.name else f" (as '{first.name}' and '{system.name}')"
             kind = "audio" if system.kind == "files" else "codec"
-            raise UserError(f"the same {kind} is named twice: {both}{rows}", hint="name each once")
+            raise UserError(Diagnostic("named_twice", kind=kind, systems=f"{both}{rows}"), hint="name each once")
 
 
 def name_systems(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
@@ -340,7 +341,7 @@ def name_systems(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any
         other = next((one for one in out if one.name == system.name and not waits and one.folder), None)
         if other is not None:
             raise UserError(
-                f"'{system.name}' would be the name of two rows: '{other.spec}' and '{system.spec}'",
+                Diagnostic("name_of_two_rows", name=system.name, one=other.spec, other=system.spec),
                 hint="name one of them yourself: NAME=" + system.spec,
             )
         if waits:

@@ -15,7 +15,7 @@ from codec_bench.features.padded import PaddedPass
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.features.windowed import WindowedBatch, cut_windows
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import WeightsError
+from codec_bench.messages.errors import WeightsError, describe
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -141,7 +141,7 @@ def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
             normalises=bool(config["normalize_embed"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise WeightsError(f"'{path}' cannot be read: {type(error).__name__}: {error}") from error
+        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=describe(error))) from error
     if wrong:
-        raise WeightsError(f"'{path}' is another network's: {', '.join(wrong)}")
+        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=", ".join(wrong)))
     return head, scales

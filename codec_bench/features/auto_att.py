@@ -11,6 +11,7 @@ from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.pitch import unusable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import Precision, computing
 from codec_bench.weights import find
@@ -100,8 +101,7 @@ class AutoAtt(Feature):
         ids = {word: self._processor.tokenizer.encode(word, add_special_tokens=False) for word in WORTH}
         if cut := [word for word, tokens in ids.items() if len(tokens) != 1]:
             raise WeightsError(
-                f"the tokens in '{self._folder}' write '{cut[0]}' as {len(ids[cut[0]])} tokens; expected one, whose "
-                "likelihood is the score"
+                Diagnostic("tokens_unexpected", folder=self._folder, text=cut[0], tokens=len(ids[cut[0]]))
             )
         turns = [
             {"role": "system", "content": SYSTEM},

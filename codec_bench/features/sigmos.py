@@ -69,7 +69,9 @@ class Sigmos(Feature):
         try:
             session = onnxruntime.InferenceSession(os.fspath(self._path), options, ["CPUExecutionProvider"])
         except Exception as error:  # the runtime raises what its parser meets
-            raise WeightsError(f"'{self._path}' is not an ONNX file: {error}") from error
+            raise WeightsError(
+                Diagnostic("not_onnx", path=self._path, type=type(error).__name__, cause=error)
+            ) from error
         inputs, outputs = session.get_inputs(), session.get_outputs()
         input_shape, output_shape = inputs[0].shape, outputs[0].shape
         if (
@@ -79,8 +81,9 @@ class Sigmos(Feature):
             or output_shape[-1] != len(KEYS)
         ):
             raise WeightsError(
-                f"'{self._path}' holds another network than SIGMOS: it takes {input_shape} and gives {output_shape}; "
-                f"expected (1, 3, frames, {BINS}) and (1, {len(KEYS)})"
+                Diagnostic(
+                    "sigmos_shapes", path=self._path, input=input_shape, output=output_shape, bins=BINS, keys=len(KEYS)
+                )
             )
         self._session = session
 

@@ -53,8 +53,13 @@ class SpeechActivity(Feature):
         installed = str(package_version("silero-vad"))
         if not f"{installed}.".startswith(f"{VERSION}."):
             raise UserError(
-                f"speech activity needs silero-vad {VERSION}, and {installed} is installed, whose network may be "
-                "another",
+                Diagnostic(
+                    "package_version_unexpected",
+                    feature="speech activity",
+                    package="silero-vad",
+                    version=VERSION,
+                    installed=installed,
+                ),
                 hint=f"pip install 'silero-vad=={VERSION}.*'",
             )
         super().__init__(device, weights)

@@ -8,6 +8,7 @@ Which file to open
     `models.py` answers of models; `store.py` records and files of other programs;
     `stats.py` values, intervals, tests and marks; `data.py` data sets and tables; `decoding.py` files of sounds;
     `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`;
+    `config.py` options and named systems; `api.py` requests; `workers.py` programs and environments;
     `general.py` for several rooms; `errors.py` the exceptions that carry them.
 
 Every other module of this package is the catalogue of one room, its codes by severity. Code decides by
@@ -144,7 +145,7 @@ def _json(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_json(one) for one in value]
-    return value.item() if callable(getattr(value, "item", None)) else str(value)
+    return value.item() if getattr(value, "ndim", None) == 0 else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -89,5 +89,38 @@ SENTENCES = {
         "url_lists_no_files": "'{url}' names no manifest and no sound file, and a web server does not list its files",
         "hub_table_not_parquet": "'{path}' of {name} cannot be read as Parquet: {cause}",
         "table_unreadable": "'{local}' cannot be read: {cause}",
+        "alignment_times": "the alignments '{path}' of {name}: {cause}; expected a start from 0 and a later end",
+        "not_in_hub_cache": "the data set '{name}' ({revision}) is not in the hub's cache, and {variable} forbids fetching it",
+        "not_in_commit_cache": "'{path}' of {name} is not in the hub's cache (commit {revision})",
+        "script_not_converted": (
+            "the data set '{name}' is a loading script, and the hub has not converted it to Parquet"
+        ),
+        "terms_not_accepted": "the data set '{name}' is gated: its owners want their terms accepted first",
+        "hub_missing": "{subject} does not exist, or you may not see it: the server answered {answer}",
+        "hub_not_fetched": "{subject} could not be fetched: the server answered {answer}",
+        "hub_unreachable": "{subject} could not be reached: {cause}",
+        "hub_disk": "{cause}",
+        "list_of_nothing": "'{listed}' of '{name}' holds no sentence",
+        "table_lacks_column": "'{path}' of '{name}' has no column {columns}",
+        "many_values": "the column '{name}' has {values:,} different values; expected at most {most}",
+        "value_each": (
+            "the column '{name}' has another value for each of {samples:,} samples; expected values that several share"
+        ),
+        "tar_damaged": "the tar file '{file}' is cut or damaged: {cause}",
+        "column_type": "the column '{name}' of '{path}' holds {type}; expected {expected}",
+        "no_sentences": "'{name}' has no {file}",
+        "no_emotional_recording": (
+            "'{speaker}/{speaker}.txt' of '{name}' names no test recording with an emotion; expected lines of a name "
+            "such as {speaker}_{first:06d}, words and an emotion"
+        ),
+        "no_voice_recording": (
+            "{listed} names no {style} recording of the test part that can be the voice of '{name}'; expected one of "
+            "another sentence{words}"
+        ),
+        "manifest_lacks_column": "'{path}' has no column for {needed}; it has {known}",
+        "no_file_belongs": "none of the {files} generated files belongs to one of the {samples} samples{reason}",
+        "list_without_sounds": "the folder '{folder}' holds no sound file, and its {name} {reason}",
+        "no_trial_of_data": "no trial of '{path}' is about two samples of the data ({reason})",
+        "sound_name_type": "a sound is read from a path, a URL or a locator; got a {type}",
     },
 }

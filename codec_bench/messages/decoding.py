@@ -71,5 +71,8 @@ SENTENCES = {
         "remote_broken": "the connection broke off ({message})",
         "url_refused": "'{url}' {cause}",
         "url_unreadable": "'{url}' could not be read in {tries} tries: {cause}",
+        "flac_limits": (
+            "FLAC holds up to {most_channels} channels and {highest_hz} Hz; the audio has {channels} and {rate_hz}"
+        ),
     },
 }

@@ -61,5 +61,14 @@ SENTENCES = {
         "time_limit": lambda stage, limit_s, times: (
             f"{stage} took longer than its limit of {limit_s:g} s{', twice' if times > 1 else ''}"
         ),
+        "no_device_left": "{cause}; finished items are recorded",
+        "not_loadable": "'{name}' cannot be loaded: {cause}",
+        "sound_changed": "the sound '{path}' of sample '{sample}' {cause}",
+        "workers_end_at_start": "worker processes end as soon as they start ({reason})",
+        "no_device": "this machine has no device '{device}'",
+        "class_source_unknown": (
+            "the run in '{folder}' cannot be continued: the source of the class of '{system}' cannot be read"
+        ),
+        "device_unusable": "'{device}' cannot be used: {cause}",
     },
 }

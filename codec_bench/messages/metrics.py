@@ -97,5 +97,27 @@ SENTENCES = {
         "reference_without_silence": "the reference has no silence",
         "sides_without_speech": "the {sides} has no speech",
         "no_speech_at_all": "neither side has speech",
+        "unequal_embeddings": "the sound's embedding has {sound} numbers and the text's {text}",
+        "recogniser_unnamed": (
+            "{metric} needs a recogniser to be named, such as {metric}[whisper-large-v3] or {metric}[pocketsphinx]"
+        ),
+        "no_point_of_metric": "{name} has no '@{point}'",
+        "several_recognisers_expected": "{metric} needs several recognisers; got {variant!r}",
+        "no_metric_named": "no metric was named",
+        "metric_named_twice": "the metric '{metric}' is named twice",
+        "metric_attribute": "the metric '{metric}' has no '{attribute}'",
+        "value_groups": "'{path}': value has {groups} groups; expected one, the number",
+        "value_not_a_pattern": "'{path}': value is no regular expression: {cause}",
+        "program_without_number": "{program} wrote no number that fits '{pattern}'",
+        "recogniser_named_twice": "'{variant}' names the recogniser '{recogniser}' twice",
+        "one_recogniser_expected": "'{name}' names {recognisers} recognisers, and {metric} has one",
+        "not_a_recogniser": "{metric}[{variant}]: '{variant}' does not transcribe speech",
+        "rule_counts_itself": "{metric} counts characters, and the published rule '{rule}' says what it counts itself",
+        "group_with_brackets": (
+            "'{group}' is a group with brackets or a precision, and a group of several metrics has neither"
+        ),
+        "nothing_of_group": "no metric of the group '{group}' can be measured here ({reasons})",
+        "variant_without_language": "lid[{variant}] finds no language",
+        "no_versa_entry": "'{path}' has no entry with the name '{name}'",
     },
 }

@@ -89,5 +89,38 @@ SENTENCES = {
         "one_without_value": "one of the two systems has no value on these items",
         "too_few_units": "{units} independent units (speakers, prompts or items); {what} needs at least {needed}",
         "single_unit": "without one of the units no value is left, so the spread is unknown",
+        "curves_apart": "the curves reach no quality in common: they reach {ranges}",
+        "curve_points": "the {curve} curve has {points} points; a delta rate needs at least {least}",
+        "curve_not_numbers": (
+            "the {curve} curve has a rate or quality that is not a number, or a rate that is not positive"
+        ),
+        "curve_not_rising": "the {curve} curve is not better at {rate} than at {other}; it must rise with the rate",
+        "bounds_form": "the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end",
+        "value_beyond_bounds": "the value of item {item} is {value:g}; expected {low:g} to {high:g}",
+        "interval_method": "there is no method '{method}'; expected {known}, or None",
+        "denominator_count": "there are {denominators} denominators for {items} {name}; expected one for each",
+        "denominator_negative": "denominator {item} is {value:g}; expected a number that is not negative",
+        "values_shape": "{name} has the shape {shape}; expected one number per item, (items,)",
+        "value_not_finite": "{name}[{item}] is {value}; expected finite numbers",
+        "value_too_large": "{name}[{item}] is {value:g}; expected numbers of at most {most:g}",
+        "clusters_type": "the clusters are a {type}; expected a list with one label for each value",
+        "cluster_count": "there are {clusters} clusters for {items} values; expected one label for each value",
+        "level_value": "the level is {level!r}; expected a number between 0 and 1, such as 0.95",
+        "seed_value": "the seed is {seed!r}; expected a whole number that is not negative",
+        "not_numbers": "{name} holds something that is not a number ({cause}); expected one number per item",
+        "cluster_type": "the cluster of item {item} is a {type}; expected a text or a number",
+        "unpaired_items": "a has {one} values and b has {other}; expected the same items in both",
+        "no_comparison": "there is no comparison of two systems",
+        "comparisons_apart": "the comparisons fall into groups that were never compared with each other: {groups}",
+        "pilot_units": (
+            "the pilot has {units} independent units (speakers, prompts or items); expected at least {least}"
+        ),
+        "difference_value": "the difference is {difference:g}; expected the smallest difference that matters, above 0",
+        "difference_needs_more": (
+            "a difference of {difference:g} needs more than {speakers:,} speakers with {utterances} utterances each"
+        ),
+        "set_metric_compared": "{metric} is a value of a whole set, and this compares what each item adds to a value",
+        "embeddings_lengths": "'{folder}' holds embeddings of several lengths for {metric}",
+        "embeddings_missing": "'{folder}' holds no embeddings of sample {sample} for {metric}",
     },
 }

@@ -37,7 +37,9 @@ def recognisers_in(variant: str) -> list[str]:
         else:
             names.append(token.strip())
     if again := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(f"'{variant}' names the recogniser '{again}' twice", hint="name each recogniser once")
+        raise UserError(
+            Diagnostic("recogniser_named_twice", variant=variant, recogniser=again), hint="name each recogniser once"
+        )
     return names
 
 
@@ -53,7 +55,7 @@ def members(spec: Spec) -> list[str]:
         return []
     if spec.name != EACH:
         raise UserError(
-            f"'{spec.text}' names {len(named)} recognisers, and {spec.name} has one",
+            Diagnostic("one_recogniser_expected", name=spec.text, recognisers=len(named), metric=spec.name),
             hint=", ".join(f"{spec.name}[{one}]" for one in named) + f", or {EACH}[{spec.argument}]",
         )
     rule = f"@{spec.point}" if spec.point else ""
@@ -87,7 +89,7 @@ class _Consensus(Metric):
         named = recognisers_in(variant or "")
         if len(named) < 2:
             raise UserError(
-                f"{self.stem} needs several recognisers, and {variant!r} names {'one' if variant else 'none'}",
+                Diagnostic("several_recognisers_expected", metric=self.stem, variant=variant),
                 hint=f"{self.stem}[pocketsphinx+whisper-tiny.en]",
             )
         self._each = {name: Wer(name, point) for name in named}

@@ -32,7 +32,8 @@ class _Emotion(FeatureMetric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if variant not in (None, ENCODER):
             raise UserError(
-                f"{self.stem} has no encoder '{variant}'", hint=f"use {self.stem} or {self.stem}[{ENCODER}]"
+                Diagnostic("no_variant", name=self.stem, variant=variant),
+                hint=f"use {self.stem} or {self.stem}[{ENCODER}]",
             )
         precision = parse_precision(self.stem, point, BY_WEIGHTS)
         at = f"@{point}" if point else ""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.features.clap import Clap
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
@@ -21,7 +22,7 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
         return speaker_encoder(metric, variant, point, others)
     if point is not None:
         raise UserError(
-            f"{metric}[{variant}] has no precision '@{point}'; it is computed in float32",
+            Diagnostic("no_precision", name=f"{metric}[{variant}]", point=point),
             hint=f"use {metric}[{variant}]",
         )
     return EmbeddingSource(Clap.name, Clap.protocol)

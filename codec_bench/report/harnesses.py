@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.cluster_variance import t_quantile
@@ -45,9 +46,9 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
     chosen, entries = results_of(run, system, form)
     held = valued(entries)
     if not held:
-        raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
+        raise UserError(Diagnostic("no_value_to_write", system=chosen))
     if form == "inspect" and isinstance(out, Path) and out.suffix != ".json":
-        raise UserError(f"inspect_ai knows a log by the end of its name, and '{out}' does not end with .json")
+        raise UserError(Diagnostic("log_name", path=out))
     content = _inspect(run, chosen, entries) if form == "inspect" else _harness(run, chosen, held, form)
     with opened(out) as file:
         json.dump(content, file, ensure_ascii=False, indent=2, allow_nan=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.summary_types import MetricSummary
@@ -42,7 +43,7 @@ def export_hugging_face(
     import yaml
 
     if form not in FORMATS:
-        raise UserError(f"there is no format '{form}' for the hub", hint=f"use one of {', '.join(FORMATS)}")
+        raise UserError(Diagnostic("no_hub_format", format=form), hint=f"use one of {', '.join(FORMATS)}")
     chosen, entries = results_of(run, system, form)
     if metric is not None:
         if metric not in entries:
@@ -52,7 +53,7 @@ def export_hugging_face(
     if form == "hf-eval-results":
         content: Any = _eval_results(run, chosen, entries, metric)
     elif not held:
-        raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
+        raise UserError(Diagnostic("no_value_to_write", system=chosen))
     else:
         content = _model_index(run, chosen, held)
     with opened(out) as file:
@@ -69,20 +70,20 @@ def _eval_results(
     data = data_of(meta)
     if data.repository is None:
         raise UserError(
-            f"the data '{data.name}' are not a data set of the Hugging Face hub, which hf-eval-results needs",
+            Diagnostic("not_hub_data", data=data.name),
             hint="use --format model-index, which takes any name",
         )
     primary = (meta.get("benchmark") or {}).get("primary")
     chosen = metric or primary or (next(iter(entries)) if len(entries) == 1 else None)
     if chosen is None:
         raise UserError(
-            f"hf-eval-results holds one value, and the run has {len(entries)} metrics: {', '.join(entries)}",
+            Diagnostic("export_one_value", metrics=len(entries), names=", ".join(entries)),
             hint="name one with --metric",
         )
     entry = valued(entries).get(chosen)
     if entry is None:
         hint = "choose another with --metric"
-        raise UserError(f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why", hint=hint)
+        raise UserError(Diagnostic("metric_without_value", metric=chosen, system=system), hint=hint)
     notes = [f"codec-bench {chosen}", *(f"{name} {fact}" for name, fact in facts_of(run, system, entry).items())]
     entry_of_result = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,

@@ -75,7 +75,7 @@ def export_summary(run: Run, form: str, out: Target) -> None:
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    check_format(form, FORMATS, f"format '{form}' for a summary", "without --summary: csv, jsonl or parquet")
+    check_format(form, FORMATS, "without --summary: csv, jsonl or parquet")
     summary = summarise(run)
     with opened(out) as file:
         if form == "csv":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import Exchange, exchanges, has_answers
 from codec_bench.store.export import Target, opened
@@ -33,24 +34,27 @@ def export_submission(run: Run, out: Target) -> None:
     form = about.get("submission")
     if form is None or not has_answers(run):
         raise UserError(
-            f"'{about.get('name') or run.folder}' is no benchmark whose answers are sent to a service",
+            Diagnostic("no_submission", benchmark=about.get("name") or run.folder),
             hint="export --format csv gives every score",
         )
     every = list(exchanges(run))
     if any(one.question.draw_of for one in every):
-        raise UserError(
-            "the run holds several answers to a question, and the file has room for one", hint="run without --repeats"
-        )
+        raise UserError(Diagnostic("submission_repeats"), hint="run without --repeats")
     if about.get("size") not in (None, len(every)):
         raise UserError(
-            f"the run holds {len(every):,} of {about['size']:,} questions, and the file must hold all",
+            Diagnostic("submission_incomplete", answered=len(every), questions=about["size"]),
             hint="run without --limit",
         )
     failed = [one for one in every if one.answer.status == "failed" and one.question.prompt is not None]
     if failed:
-        first = f"'{failed[0].question.id}': {failed[0].answer.reason}"
         raise UserError(
-            f"{len(failed):,} of {len(every):,} questions have no answer, first {first}",
+            Diagnostic(
+                "submission_failed",
+                failed=len(failed),
+                questions=len(every),
+                id=failed[0].question.id,
+                reason=failed[0].answer.reason,
+            ),
             hint="run the same command again",
         )
     with opened(out) as file:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 Bounds = tuple[float | None, float | None]
@@ -25,10 +26,10 @@ def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
     else:
         low = high = math.nan
     if not low < high:
-        raise UserError(f"the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end")
+        raise UserError(Diagnostic("bounds_form", bounds=bounds))
     wrong = np.flatnonzero((rates < low) | (rates > high))
     if wrong.size:
-        raise UserError(f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; expected {low:g} to {high:g}")
+        raise UserError(Diagnostic("value_beyond_bounds", item=wrong[0], value=rates[wrong[0]], low=low, high=high))
     return None if math.isinf(low) else low, None if math.isinf(high) else high
 
 

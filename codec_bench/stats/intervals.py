@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
 from codec_bench.stats.bounds import Bounds, check_bounds, count_at_bound, infer_bounds, is_rate, within_bounds
@@ -110,7 +111,7 @@ def interval(
     check_seed(seed)
     codes = unit_codes(labels_of(clusters), len(table))
     if method is not None and method not in METHODS:
-        raise UserError(f"there is no method '{method}'; expected {' or '.join(METHODS)}, or None")
+        raise UserError(Diagnostic("interval_method", method=method, known=" or ".join(METHODS)))
     return interval_of(ratios, table, codes, level, share=True, bounds=known, method=method, seed=seed)
 
 
@@ -121,10 +122,10 @@ def item_table(values: object, denominators: object = None, name: str = "values"
         return np.stack([numerators, np.ones_like(numerators)], axis=1)
     below = _numbers(denominators, "denominators")
     if len(below) != len(numerators):
-        raise UserError(f"there are {len(below)} denominators for {len(numerators)} {name}; expected one for each")
+        raise UserError(Diagnostic("denominator_count", denominators=len(below), items=len(numerators), name=name))
     negative = np.flatnonzero(below < 0)
     if negative.size:
-        raise UserError(f"denominator {negative[0]} is {below[negative[0]]:g}; expected a number that is not negative")
+        raise UserError(Diagnostic("denominator_negative", item=negative[0], value=below[negative[0]]))
     return np.stack([numerators, below], axis=1)
 
 
@@ -136,20 +137,18 @@ def _numbers(values: object, name: str) -> np.ndarray:
             raise TypeError(f"its type is {numbers.dtype}")
         array = numbers.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
-        raise UserError(
-            f"{name} holds something that is not a number ({error}); expected one number per item"
-        ) from error
+        raise UserError(Diagnostic("not_numbers", name=name, cause=error)) from error
     if array.ndim != 1:
-        raise UserError(f"{name} has the shape {array.shape}; expected one number per item, (items,)")
+        raise UserError(Diagnostic("values_shape", name=name, shape=array.shape))
     wrong = np.flatnonzero(~np.isfinite(array))
     if wrong.size:
         raise UserError(
-            f"{name}[{wrong[0]}] is {array[wrong[0]]}; expected finite numbers",
+            Diagnostic("value_not_finite", name=name, item=wrong[0], value=array[wrong[0]]),
             hint="leave out the items that have no score, from the denominators and clusters too",
         )
     wrong = np.flatnonzero(np.abs(array) > LARGEST)
     if wrong.size:
-        raise UserError(f"{name}[{wrong[0]}] is {array[wrong[0]]:g}; expected numbers of at most {LARGEST:g}")
+        raise UserError(Diagnostic("value_too_large", name=name, item=wrong[0], value=array[wrong[0]], most=LARGEST))
     return array
 
 
@@ -162,11 +161,11 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
         return None
     listed = clusters.tolist() if hasattr(clusters, "tolist") else clusters
     if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
-        raise UserError(f"the clusters are a {type(clusters).__name__}; expected a list with one label for each value")
+        raise UserError(Diagnostic("clusters_type", type=type(clusters).__name__))
     labels = [None if isinstance(label, float) and math.isnan(label) else label for label in listed]
     for index, label in enumerate(labels):
         if not isinstance(label, Hashable):
-            raise UserError(f"the cluster of item {index} is a {type(label).__name__}; expected a text or a number")
+            raise UserError(Diagnostic("cluster_type", item=index, type=type(label).__name__))
     return labels
 
 
@@ -175,7 +174,7 @@ def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.nda
     if clusters is None:
         return None
     if len(clusters) != items:
-        raise UserError(f"there are {len(clusters)} clusters for {items} values; expected one label for each value")
+        raise UserError(Diagnostic("cluster_count", clusters=len(clusters), items=items))
     numbers = count()
     seen: defaultdict[Hashable, int] = defaultdict(numbers.__next__)
     codes = np.fromiter(map(seen.__getitem__, clusters), np.int64, items)
@@ -285,13 +284,13 @@ def _note(
 def check_level(level: float) -> None:
     """Raises UserError if a level is not between 0 and 1."""
     if not isinstance(level, Real) or not 0 < level < 1:
-        raise UserError(f"the level is {level!r}; expected a number between 0 and 1, such as 0.95")
+        raise UserError(Diagnostic("level_value", level=level))
 
 
 def check_seed(seed: int) -> None:
     """Raises UserError if a seed is no whole number of at least 0."""
     if not isinstance(seed, Integral) or seed < 0:
-        raise UserError(f"the seed is {seed!r}; expected a whole number that is not negative")
+        raise UserError(Diagnostic("seed_value", seed=seed))
 
 
 def is_share(table: np.ndarray) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import draw_sums
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, unit_codes
@@ -102,7 +103,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     """
     names = sorted({name for duel in duels for name in (duel.a, duel.b)})
     if not duels:
-        raise UserError("there is no comparison of two systems")
+        raise UserError(Diagnostic("no_comparison"))
     codes = unit_codes([duel.unit for duel in duels], len(duels))
     assert codes is not None  # every comparison has a label or is a unit by itself
     index_of, units = {name: n for n, name in enumerate(names)}, int(codes.max()) + 1
@@ -138,7 +139,7 @@ def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
     if count > 1:
         groups_text = " and ".join(", ".join(np.asarray(names)[group == one]) for one in range(count))
         raise UserError(
-            f"the comparisons fall into groups that were never compared with each other: {groups_text}",
+            Diagnostic("comparisons_apart", groups=groups_text),
             hint="compare one system of each group, or take the groups one by one",
         )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL
@@ -57,7 +58,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
     units = len(sizes)
     if units < FEWEST_UNITS:
         raise UserError(
-            f"the pilot has {units} independent units (speakers, prompts or items); expected at least {FEWEST_UNITS}",
+            Diagnostic("pilot_units", units=units, least=FEWEST_UNITS),
             hint="run the two systems over a few more speakers first",
         )
     means = np.bincount(codes, differences) / sizes
@@ -81,7 +82,7 @@ def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, p
     """
     difference = abs(difference)
     if not (math.isfinite(difference) and difference > 0):
-        raise UserError(f"the difference is {difference:g}; expected the smallest difference that matters, above 0")
+        raise UserError(Diagnostic("difference_value", difference=difference))
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
     plans = [StudyPlan(_fewest(spread, each, difference, level, power), each) for each in counts]
     return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
@@ -95,7 +96,7 @@ def _fewest(pilot: PilotSpread, each: int, difference: float, level: float, powe
 
     if not enough(MOST_SPEAKERS):
         raise UserError(
-            f"a difference of {difference:g} needs more than {MOST_SPEAKERS:,} speakers with {each} utterances each",
+            Diagnostic("difference_needs_more", difference=difference, speakers=MOST_SPEAKERS, utterances=each),
             hint="name a larger difference; the pilot's scores spread too much for this one",
         )
     low, high = FEWEST_FOR_P, MOST_SPEAKERS

@@ -46,7 +46,9 @@ class Control:
     def __post_init__(self) -> None:
         for name, known in INSTEAD.items():
             if (value := getattr(self, name)) not in known:
-                raise UserError(f"the {name} is to be '{value}'; expected {', '.join(known)}")
+                raise UserError(
+                    Diagnostic("option_value", option=f"the {name}", value=f"'{value}'", expected=", ".join(known))
+                )
 
     def __bool__(self) -> bool:
         return (self.sound, self.question) != (AS_WRITTEN, AS_WRITTEN)

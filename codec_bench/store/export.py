@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NUMBERS, TableRow
@@ -35,12 +36,12 @@ def export_run(run: Run, form: str, out: Target, *, alignment: bool = False) -> 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex")
+    check_format(form, FORMATS, "with --summary: csv, markdown or latex")
     columns, rows = (*COLUMNS, *(["alignment"] if alignment else [])), run.rows()
     table: Iterable[Sequence[Any]] = ((*row, aligned_texts(row.detail)) for row in rows) if alignment else rows
     if form == "parquet":
         if not isinstance(out, Path):
-            raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
+            raise UserError(Diagnostic("parquet_to_output"), hint="give --out FILE.parquet")
         with opened(out, binary=True) as file:
             write_parquet(table, file, columns)
         return
@@ -76,10 +77,10 @@ def aligned_texts(detail: str) -> str | None:
     return json.dumps(runs, ensure_ascii=False)
 
 
-def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) -> None:
+def check_format(form: str, known: Sequence[str], otherwise: str) -> None:
     """Refuse an unknown format; `otherwise` is the alternative for the message."""
     if form not in known:
-        raise UserError(f"there is no {subject}", hint=f"use one of {', '.join(known)}; {otherwise}")
+        raise UserError(Diagnostic("no_export_format", format=form), hint=f"use one of {', '.join(known)}; {otherwise}")
 
 
 @contextmanager
@@ -104,8 +105,13 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
             drop_output()
         elif isinstance(out, Path) and not out.parent.is_dir():
             hint = f"there is no folder '{out.parent}'; make it first"
-        name = f"'{out}'" if isinstance(out, Path) else "standard output"
-        raise UserError(f"{name} cannot be written: {error.strerror or error}", hint=hint) from error
+        cause = error.strerror or error
+        message = (
+            Diagnostic("file_not_writable", path=out, cause=cause)
+            if isinstance(out, Path)
+            else Diagnostic("output_not_writable", cause=cause)
+        )
+        raise UserError(message, hint=hint) from error
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class FolderLock:
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
             os.close(handle)
             raise RunLocked(
-                f"'{folder}' is being written by another process{f' ({owner})' if owner else ''}",
+                Diagnostic("run_locked", folder=folder, owner=owner),
                 hint="wait until it ends, or give another --out",
             ) from None
         os.ftruncate(handle, 0)

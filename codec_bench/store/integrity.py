@@ -177,7 +177,7 @@ def check_journals(path: Path) -> None:
         closed = (path.parent / SEAL).exists() or (suffix == _LOG and _is_without_log(path))
         if closed and _has_bytes(path, suffix):  # a second look: a writer may have closed the record in this moment
             raise DamagedRecord(
-                f"'{path.resolve()}{suffix}' is of another state of the run than the closed record next to it",
+                Diagnostic("journal_of_other_state", path=f"{path.resolve()}{suffix}"),
                 hint=_what_to_delete(path, suffix),
             )
 

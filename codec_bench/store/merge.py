@@ -105,7 +105,7 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
     """Make the finished run of one shard (`3/8`) from the runs of its smaller shards."""
     merged = merge_records(folders, out, partial=True)
     if merged.unfinished:
-        raise UserError(f"pieces of shard {shard} in '{out}' are not finished: {list(merged.unfinished)}")
+        raise UserError(Diagnostic("pieces_unfinished", shard=shard, out=out, unfinished=list(merged.unfinished)))
     with closing(Run(out)) as run:
         fingerprint, config, arguments = (run.meta.get(name) or {} for name in ("fingerprint", "config", "arguments"))
     with closing(RunWriter(out, {**fingerprint, "shard": shard}, replacing=("shard",))) as writer:
@@ -136,7 +136,10 @@ def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[in
         if shard.number in parts
     ][:10]
     if hints:
-        raise UserError("; ".join(hints), hint="run these shards, or give --partial to merge what is there")
+        raise UserError(
+            Diagnostic("shards_incomplete", causes="; ".join(hints)),
+            hint="run these shards, or give --partial to merge what is there",
+        )
 
 
 def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
@@ -152,7 +155,8 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
     before, now = {**meta["fingerprint"], "shards": merged["of"]}, {**shards.parts[0].fingerprint, "shards": shards.of}
     if before != now:
         raise RunMismatch(
-            f"'{out}' holds the shards of another run: {'; '.join(differences(before, now))}", hint="give another --out"
+            Diagnostic("shards_of_another_run", out=out, differences="; ".join(differences(before, now))),
+            hint="give another --out",
         )
     held = {int(number): facts for number, facts in merged["parts"].items()}
     changed = [

@@ -144,10 +144,11 @@ def read_parts(folders: Sequence[Path]) -> ShardRuns:
         wrong += _doubled(shards)
     if wrong or not shards:
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        causes = "; ".join(wrong[:10]) + more
         raise UserError(
-            f"{len(wrong)} of {len(folders)} parts cannot be merged: {'; '.join(wrong[:10])}{more}"
+            Diagnostic("parts_wrong", wrong=len(wrong), parts=len(folders), causes=causes)
             if folders
-            else "no part was named",
+            else Diagnostic("no_part_named"),
             hint="name the folders of one run's shards, each once",
         )
     by_number = {shard.number: shard for shard in shards}

@@ -386,5 +386,9 @@ def recorded_request(meta: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _package(name: str) -> Any:
-    message = f"a table for {name} needs the package '{name}', which is not installed"
-    return optional_package(name, UserError(message, hint=f"pip install {name}"))
+    return optional_package(
+        name,
+        UserError(
+            Diagnostic("package_not_installed", feature=f"a table for {name}", package=name), hint=f"pip install {name}"
+        ),
+    )

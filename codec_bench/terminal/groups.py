@@ -9,6 +9,7 @@ import typer
 import typer.core
 
 from codec_bench.config.option import kind_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.output import errors_as_json
 
@@ -52,7 +53,7 @@ class StrictCommand(typer.core.TyperCommand):
                     value = alone[flag]
                 elif rest:
                     raise UserError(
-                        f"{flag} needs a value, and '{rest[0]}' follows",
+                        Diagnostic("value_missing", option=flag, word=rest[0]),
                         hint=f"write {flag}={rest[0]} if that is the value",
                     )
                 else:
@@ -66,7 +67,7 @@ class StrictCommand(typer.core.TyperCommand):
             elif option.name in several:
                 words[position] += f",{value}"
             elif words[position] != word or not option.is_flag:
-                raise UserError(f"got both '{words[position]}' and '{word}'", hint="leave one of them out")
+                raise UserError(Diagnostic("got_both", one=words[position], other=word), hint="leave one of them out")
         return super().parse_args(ctx, [*words, *rest])
 
     def get_short_help_str(self, limit: int = 45) -> str:

@@ -15,6 +15,7 @@ import typer
 
 from codec_bench.config.option import Option, names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, CommandOptions
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _META = "codec_bench.settings"
@@ -80,9 +81,13 @@ def _parameter(one: Option, **more: Any) -> Any:
 def _within_limits(one: Option) -> Callable[..., Any]:
     def checked(value: float | None) -> float | None:
         if value is not None and one.least is not None and value < one.least:
-            raise UserError(f"{one.flag} is {value:g}; expected at least {one.least:g}")
+            raise UserError(
+                Diagnostic("option_value", option=one.flag, value=f"{value:g}", expected=f"at least {one.least:g}")
+            )
         if value is not None and one.over is not None and value <= one.over:
-            raise UserError(f"{one.flag} is {value}; expected more than {one.over:g}")
+            raise UserError(
+                Diagnostic("option_value", option=one.flag, value=value, expected=f"more than {one.over:g}")
+            )
         return value
 
     return checked
@@ -130,7 +135,7 @@ def columns(by: list[str] | None) -> list[str] | None:
         return None
     selected = [name for text in by for name in names(text)]
     if not selected:
-        raise UserError("--by got no column", hint="for example --by speaker or --by speaker,duration")
+        raise UserError(Diagnostic("by_without_column"), hint="for example --by speaker or --by speaker,duration")
     return selected
 
 
@@ -143,9 +148,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
         path, equals, value = text.partition("=")
         name, dot, option = path.rpartition(".")
         if not (equals and dot and name and option):
-            raise UserError(
-                f"--set got '{text}'; expected NAME.OPTION=VALUE", hint="for example --set dnsmos.weights=DIR"
-            )
+            raise UserError(Diagnostic("setting_form", setting=text), hint="for example --set dnsmos.weights=DIR")
         options.setdefault(name, {})[option] = parse_value(value)
     return options
 
@@ -163,8 +166,7 @@ def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
             text = text.removesuffix("\n").removesuffix("\n...")
             if parse_value(text) != value:
                 kind = type(value).__name__
-                expected = "a text, a number, true, false, a mapping or a list"
-                raise UserError(f"'{path}': the value of {name}.{option} is {kind}; expected {expected}")
+                raise UserError(Diagnostic("setting_type", path=path, setting=f"{name}.{option}", type=kind))
             typed.append(f"{name}.{option}={text}")
     return typed
 

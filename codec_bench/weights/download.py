@@ -45,7 +45,7 @@ def refuse_offline() -> None:
     name = offline()
     if name is not None:
         raise Unreachable(
-            f"nothing can be fetched: {name} is set in the environment",
+            Diagnostic("offline", variable=name),
             hint="unset it, or copy the files from a folder: codec-bench weights fetch NAME --from FOLDER",
         )
 
@@ -93,7 +93,8 @@ def download(
             return partial.finish(size, sha256)
         if partial.size <= before:
             raise Unreachable(
-                f"'{url}' broke off after {partial.size} bytes", hint="the same command continues where it stopped"
+                Diagnostic("download_broke_off", url=url, bytes=partial.size),
+                hint="the same command continues where it stopped",
             )
 
 
@@ -164,11 +165,11 @@ class _PartialFile:
         got, bytes_ = self._digest.hexdigest(), self.size
         if size is not None and bytes_ != size:
             self.discard()
-            raise WrongContent(f"'{self._about['url']}' gave {bytes_} bytes; expected {size}; it was removed")
+            raise WrongContent(Diagnostic("download_size", url=self._about["url"], bytes=bytes_, expected=size))
         if sha256 is not None and got != sha256:
             self.discard()
             raise WrongContent(
-                f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; it was removed",
+                Diagnostic("download_digest", url=self._about["url"], digest=got, expected=sha256),
                 hint="the download was damaged or the file is another one: try again, or use another source (--from)",
             )
         self.path.replace(self.target)
@@ -214,11 +215,11 @@ def _attempt(
             here = 0
         if size is not None and total is not None and total != size:
             partial.discard()
-            raise WrongContent(f"'{url}' has {total} bytes; expected {size}; nothing was fetched")
+            raise WrongContent(Diagnostic("download_declared", url=url, bytes=total, expected=size))
         if answer.headers.get_content_type() == "text/html" and partial.target.suffix not in (".html", ".htm"):
             partial.discard()
             raise WrongContent(
-                f"'{url}' answered with a web page in place of the file",
+                Diagnostic("download_web_page", url=url),
                 hint="a proxy or a page that asks for consent may be in between: open the address in a browser",
             )
         if total is not None:
@@ -230,7 +231,7 @@ def _attempt(
                 if bound is not None and here > bound:
                     file.close()
                     partial.discard()
-                    raise WrongContent(f"'{url}' gave more than {bound} bytes; expected {bound}; it was removed")
+                    raise WrongContent(Diagnostic("download_beyond", url=url, most=bound))
                 partial.add(file, chunk)
                 if progress is not None:
                     progress(partial.target.name, here, bound)
@@ -251,22 +252,22 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
     if isinstance(error, urllib.error.HTTPError):
         if error.code in (401, 403):
             return Unreachable(
-                f"the server refused '{url}': it answered {error.code} {error.reason}",
+                Diagnostic("download_refused", url=url, status=error.code, reason=error.reason),
                 hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN)",
             )
         if error.code in (404, 410):
             return Unreachable(
-                f"'{url}' is not there: the server answered {error.code} {error.reason}",
+                Diagnostic("download_missing", url=url, status=error.code, reason=error.reason),
                 hint="name another source with --from, or download the file by hand (docs/weights.md)",
             )
         return Unreachable(
-            f"'{url}' could not be fetched: the server answered {error.code} {error.reason}",
+            Diagnostic("not_fetched_status", url=url, status=error.code, reason=error.reason),
             hint="try again later, or name another source with --from",
         )
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     resumable = f"; {here} bytes are here, and the same command continues" if here else ""
     return Unreachable(
-        f"'{host}' could not be reached: {why(reason)}{resumable}",
+        Diagnostic("host_unreachable", host=host, cause=why(reason), resumable=resumable),
         hint="check the network and its proxy; without a network, copy the files from a folder: --from FOLDER "
         "(docs/weights.md)",
     )
@@ -300,4 +301,4 @@ def read_json(url: str, headers: Mapping[str, str]) -> Any:
     except (OSError, HTTPException) as error:
         raise unreachable(url, error) from error
     except (ValueError, RecursionError) as error:
-        raise Unreachable(f"'{url}' did not answer with JSON") from error
+        raise Unreachable(Diagnostic("answer_not_json", url=url)) from error

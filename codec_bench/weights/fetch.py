@@ -69,7 +69,7 @@ def fetch(
     failed = [check for check in verify(name, fetched) if check.state == "differs"]
     if failed:
         _discard(fetched, [check.path for check in failed], to / name if to else None)
-        raise WeightsError(f"the weights '{name}' are not the expected ones: {failed[0].reason}; they were removed")
+        raise WeightsError(Diagnostic("fetched_unexpected", name=name, reason=failed[0].reason))
     return fetched
 
 
@@ -138,13 +138,13 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
 
 def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
     names = ", ".join(file.path for file in entry.files if not file.optional)
-    origin = f" from {entry.homepage}" if entry.homepage else ""
-    problem = f"the weights '{entry.name}' must be downloaded by hand{origin}"
+    origin = f"from {entry.homepage}: " if entry.homepage else ""
+    problem = Diagnostic("by_hand", name=entry.name)
     if failures:
-        problem = f"the weights '{entry.name}' could not be fetched: {joined(failures).message}"
+        problem = Diagnostic("weights_not_fetched", name=entry.name, cause=joined(failures).message)
     return WeightsError(
         problem,
-        hint=f"{'by hand: ' + entry.manual + ' ' if entry.manual else ''}Put {names} into "
+        hint=f"{'by hand: ' + origin + entry.manual + ' ' if entry.manual else ''}Put {names} into "
         f"'{download_folder() / entry.name}', or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: "
         f"codec-bench weights verify {entry.name}",
     )

@@ -63,7 +63,9 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
             enable_progress_bars()
     files = entry.inside(folder)
     if files is None:
-        raise Unreachable(f"'{endpoint}/{repo}' did not give {', '.join(entry.missing(folder))}")
+        raise Unreachable(
+            Diagnostic("hub_gave_less", endpoint=endpoint, repository=repo, names=", ".join(entry.missing(folder)))
+        )
     if to is not None:
         records = {path: {"size": listed[path][0], "sha256": listed[path][1], "url": None} for path in chosen}
         Origin(entry.name, repo, commit, records).write(folder)
@@ -89,26 +91,28 @@ def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> W
     match fault:
         case "gated":
             return Unreachable(
-                f"the repository '{repo}' is gated: its owners want their terms accepted first",
+                Diagnostic("repository_gated", repository=repo),
                 hint=f"accept them at {page}, then set HF_TOKEN to a token of that account (or: hf auth login)",
             )
         case "revision":
-            return Unreachable(f"the repository '{repo}' has no revision '{entry.revision}'", hint=f"see {page}")
+            return Unreachable(
+                Diagnostic("repository_revision", repository=repo, revision=entry.revision), hint=f"see {page}"
+            )
         case "missing":
             return Unreachable(
-                f"'{page}' does not exist, or you may not see it: the server answered {answer}",
+                Diagnostic("hub_missing", subject=f"'{page}'", answer=answer),
                 hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for a copy --from FOLDER",
             )
         case "server":
             return Unreachable(
-                f"'{page}' could not be fetched: the server answered {answer}",
+                Diagnostic("hub_not_fetched", subject=f"'{page}'", answer=answer),
                 hint="try again later, or use a mirror: --from URL",
             )
         case "disk":
-            return WeightsError(answer)
+            return WeightsError(Diagnostic("hub_disk", cause=answer))
         case "network":
             return Unreachable(
-                f"'{endpoint}' could not be reached: {answer}",
+                Diagnostic("hub_unreachable", subject=f"'{endpoint}'", cause=answer),
                 hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy --from "
                 "FOLDER",
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error, together
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, CheckpointVariant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
@@ -55,7 +55,9 @@ def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
         if path is not None:
             chosen.append(path)
         elif not file.optional:
-            raise Unreachable(f"'{where}' has no {' and no '.join(v.path for v in file.variants)}")
+            raise Unreachable(
+                Diagnostic("source_lacks", source=where, names=" and no ".join(v.path for v in file.variants))
+            )
     return chosen
 
 
@@ -116,8 +118,8 @@ def _hub_token(url: str) -> dict[str, str]:
 
 def joined(failures: Sequence[WeightsError]) -> WeightsError:
     """Join several failures to one, of the class of the last."""
-    message = "; ".join(dict.fromkeys(error.message for error in failures))
-    return type(failures[-1])(message, hint=failures[0].hint)
+    message = together(*dict.fromkeys(of_error(error) for error in failures))
+    return type(failures[-1])(message or "", hint=failures[0].hint)
 
 
 @contextmanager

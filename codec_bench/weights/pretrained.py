@@ -70,7 +70,11 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dty
     for key, problem in problems.items():
         names = sorted(str(name) for name in report.get(key) or ())
         if names:
-            raise WeightsError(f"the weights in '{folder}' {problem} {len(names)} tensors, such as {names[0]}")
+            raise WeightsError(
+                Diagnostic(
+                    "tensors_wrong", path=folder, difference=f"{problem} {len(names)} tensors, such as {names[0]}"
+                )
+            )
     return net
 
 

@@ -210,7 +210,7 @@ def check_shapes(
         if names
     ]
     if wrong:
-        raise WeightsError(f"the weights in '{path}' are not those of this model: they {'; they '.join(wrong)}")
+        raise WeightsError(Diagnostic("tensors_wrong", path=path, difference="; they ".join(wrong)))
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.workers import wire
 from codec_bench.workers.host import WorkerEnded, WorkerHost, WorkerSettings
@@ -142,7 +143,7 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
     for name in names:
         if name != "cpu" and (not name.isdigit() or (known is not None and int(name) >= len(known))):
             raise UserError(
-                f"there is no device '{name}' for a worker",
+                Diagnostic("no_device", device=name),
                 hint="expected cpu, cuda:0, cuda:1, ... among those that CUDA_VISIBLE_DEVICES names",
             )
         cards.append("" if name == "cpu" else name if known is None else known[int(name)])

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -33,7 +34,7 @@ def find_program(name: str, path: Path, role: str) -> str:
     program = shutil.which(str(folder / name) if "/" in name else name)
     if program is None:
         raise UserError(
-            f"'{path}': there is no program '{name}' to run as the {role}",
+            Diagnostic("no_program", path=path, program=name, role=role),
             hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
         )
     return program
@@ -56,19 +57,19 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             hint = "declare a longer timeout_s in the file"
-            raise UserError(f"{who} was stopped after {timeout_s:g} s", hint=hint) from None
+            raise UserError(Diagnostic("program_stopped", program=who, timeout_s=timeout_s), hint=hint) from None
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if code:
-        ending = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        raise UserError(f"{who} {ending}{last_words(folder)}")
+        ending = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        raise UserError(Diagnostic("program_ended", program=who, ending=ending, output=last_words(folder)))
     return log.read_text("utf-8", "replace")
 
 
 def last_words(folder: Path) -> str:
-    """The last line of the output of this folder's program, for a message, or ""."""
+    """The last line of the output of this folder's program, or ""."""
     log = folder / _LOG
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _MESSAGE_BYTES))
@@ -76,7 +77,7 @@ def last_words(folder: Path) -> str:
     if not lines:
         return ""
     words = "".join(c if c.isprintable() else " " for c in lines[-1]).strip()
-    return f": {words[:_MESSAGE_CHARS]}"
+    return words[:_MESSAGE_CHARS]
 
 
 def write_pcm(path: Path, samples: np.ndarray, rate_hz: int, kind: str = "wav") -> None:

@@ -6,10 +6,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from refusals import refuses
 
 from codec_bench.api.executors import show_progress
 from codec_bench.engine.running import Running, report_nothing
-from codec_bench.messages.errors import UserError
 
 
 def test_the_recipient_is_what_the_caller_says(monkeypatch):
@@ -31,7 +31,7 @@ def test_the_recipient_is_what_the_caller_says(monkeypatch):
         line = result.progress.__self__
     assert line.line().startswith("finished: 1 of 2 items")
     for wrong in ("yes", 1):
-        with pytest.raises(UserError, match="expected True, False or a function"), show_progress(still, wrong):
+        with refuses("option_value", expected="True, False or a function"), show_progress(still, wrong):
             pass
 
 

@@ -6,13 +6,14 @@ import json
 from contextlib import closing
 
 import pytest
+from refusals import refuses
 
 from codec_bench.api.import_results import import_results
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.codecs import codec_board
 from codec_bench.apps.site.api import site
 from codec_bench.apps.site.folder import SiteFolder
-from codec_bench.messages.errors import UnknownName, UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -189,7 +190,7 @@ def test_a_log_of_inspect(tmp_path):
         ]
         == 0.5
     )
-    with pytest.raises(UserError, match="packed log"):
+    with refuses("packed_log"):
         import_results(tmp_path / "log.eval", toolkit="inspect", out=tmp_path / "none")
 
 
@@ -197,9 +198,9 @@ def test_a_log_of_inspect(tmp_path):
 def test_results_of_several_tasks_are_not_averaged(tmp_path, toolkit):
     file = tmp_path / "results.json"
     file.write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.5}, "mmlu_law": {"acc,none": 0.1}}}))
-    with pytest.raises(UserError, match="several tasks, such as 'mmlu' and 'mmlu_law'"):
+    with refuses("imported_several_tasks", id="mmlu", task="mmlu_law"):
         import_results(file, toolkit=toolkit, out=tmp_path / "run")
-    with pytest.raises(UserError, match="line 1: 'metrics' holds"):
+    with refuses("imported_metrics", number=1):
         lines = written(tmp_path / "s.jsonl", ['{"doc_id": 0, "metrics": [["acc"]], "acc": 1}'])
         import_results(lines, toolkit=toolkit, out=tmp_path / "run")
 
@@ -312,10 +313,10 @@ def test_imported_numbers_join_those_of_a_run_over_the_same_data(tmp_path, comma
 
 def test_what_is_not_over_the_same_data_matches_no_run(tmp_path):
     file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
-    with pytest.raises(UserError, match=r"1 of 3 items of .* are not in .*, such as 'c'"):
+    with refuses("foreign_items", items=1, samples=3, path="old.txt", folder="ours", example="c"):
         import_results(file, toolkit="versa", out=tmp_path / "old", beside=measured(tmp_path / "ours", "ab"))
     requests = measured(tmp_path / "asked", "abc", benchmark={"name": "voice"})
-    with pytest.raises(UserError, match="is a run of the benchmark 'voice'"):
+    with refuses("run_of_benchmark", benchmark="voice"):
         import_results(file, toolkit="versa", out=tmp_path / "old", beside=requests)
     assert not (tmp_path / "old").exists()
 
@@ -333,22 +334,22 @@ def test_on_the_command_line(command, tmp_path):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (['{"key": "a", "utmos": 1}'] * 2, "line 2: the utterance 'a' is in the file twice"),
-        (['{"utmos": 1}'], "line 1: there is no 'key'"),
-        (["[1, 2]"], "line 1: expected a JSON object"),
-        (["{'key': __import__('os')}"], "line 1: expected a JSON object"),
-        (["key: a"], "line 1: expected a JSON object"),
-        (['{"key": "a", "text": "b"}'], "holds no score"),
-        ([], "holds no score"),
+        (['{"key": "a", "utmos": 1}'] * 2, {"code": "imported_twice", "number": 2, "key": "a"}),
+        (['{"utmos": 1}'], {"code": "imported_no_key", "number": 1}),
+        (["[1, 2]"], {"code": "imported_not_json", "number": 1}),
+        (["{'key': __import__('os')}"], {"code": "imported_not_json", "number": 1}),
+        (["key: a"], {"code": "imported_not_json", "number": 1}),
+        (['{"key": "a", "text": "b"}'], {"code": "imported_no_score"}),
+        ([], {"code": "imported_no_score"}),
     ],
 )
 def test_what_is_no_result_file_is_refused(tmp_path, lines, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
 
 
 def test_a_file_that_is_not_there_and_an_unknown_toolkit(tmp_path):
-    with pytest.raises(UserError, match="cannot be read"):
+    with refuses("file_not_readable"):
         import_results(tmp_path / "none", toolkit="versa", out=tmp_path / "run")
-    with pytest.raises(UnknownName, match="ultraeval"):
+    with refuses("unknown_name", hint="ultraeval"):
         import_results(tmp_path / "none", toolkit="ultraevl", out=tmp_path / "run")

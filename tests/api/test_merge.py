@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from refusals import part, refuses
 
 from codec_bench import evaluate, merge, open_run, score
-from codec_bench.messages.errors import Note, RunMismatch, UserError
+from codec_bench.messages.errors import Note
 
 OPTIONS = {"workers": 1, "check": False, "cache": False, "page": False}
 KIND = {
@@ -57,7 +58,7 @@ def test_a_part_is_continued_as_its_own_shard_only(runs):
     position, _ = runs
     item = evaluate(**KIND, shard=(1, 2), out=position / "parts" / "1", save_audio="all", **OPTIONS)
     assert item.meta["config"]["shard"] == "1/2" and item.meta["timings"]["items"] > 0
-    with pytest.raises(RunMismatch, match="shard was 1/2, now 2/2"):
+    with refuses("other_settings", folder="1", differences="shard was 1/2, now 2/2"):
         evaluate(**KIND, shard="2/2", out=position / "parts" / "1", **OPTIONS)
 
 
@@ -117,9 +118,9 @@ def test_scored_audio_of_two_systems_is_sharded_too(runs, tmp_path):
 
 def test_what_is_no_part_is_named(runs, tmp_path):
     position, complete = runs
-    with pytest.raises(UserError, match=r"no run folder|holds none"):
+    with refuses("holds_no_run"):
         merge(parts=tmp_path, out=tmp_path / "out")
-    with pytest.raises(UserError, match="a run of all samples, not of a shard"):
+    with refuses("parts_wrong", causes=part("a run of all samples, not of a shard")):
         merge(parts=[position / "parts", complete.folder], out=tmp_path / "out")
-    with pytest.raises(UserError, match="no part was named"):
+    with refuses("no_part_named"):
         merge(parts=[], out=tmp_path / "out")

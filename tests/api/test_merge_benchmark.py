@@ -6,10 +6,10 @@ import json
 
 import pytest
 import yaml
+from refusals import part, refuses
 
 from codec_bench import merge, run_benchmark
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.answers import exchanges
 
 MODEL = '''
@@ -84,11 +84,11 @@ def test_the_merged_run_is_the_run_of_one_machine(ask, tmp_path, options):
 def test_asking_and_scoring_may_be_apart_and_the_scores_keep_the_shard(ask, tmp_path):
     for k in (1, 2):
         ask(f"parts/{k}", shard=(k, 2), phase="answers")
-    with pytest.raises(UserError, match="is not finished"):
+    with refuses("shards_incomplete", causes=part("is not finished")):
         merge(parts=tmp_path / "parts", out=tmp_path / "merged", page=False)
     ask("parts/1", phase="scores")
     ask("parts/2", phase="scores", shard="2/2")
-    with pytest.raises(RunMismatch, match="shard was 1/2, now 2/2"):
+    with refuses("other_settings", differences="shard was 1/2, now 2/2"):
         ask("parts/1", shard="2/2", rescore=True, phase="scores")
     complete = ask("whole")
     (merged,) = merge(

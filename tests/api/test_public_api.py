@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import part, refuses
 
 import codec_bench
 from codec_bench.data import open_source
@@ -75,7 +76,7 @@ def test_load_metric_scores_pairs_and_says_why_not(rng):
     assert score["si_sdr"].status == "refused" and "reference" in score["si_sdr"].reason
     (score,) = codec_bench.load_metric("wer[pocketsphinx]")(estimate=[noisy])
     assert score["wer[pocketsphinx]"].status == "refused"
-    with pytest.raises(codec_bench.messages.errors.UserError, match="1 reference items for 2 estimates"):
+    with refuses("item_count", items=1, name="reference", count=2):
         metric(estimate=[noisy, noisy], reference=[clean])
     (score,) = metric(estimate=[codec_bench.Audio(np.full(100, np.nan), 16000)], reference=[clean])
     assert score["si_sdr"].status == "failed" and "not finite" in score["si_sdr"].reason
@@ -86,16 +87,28 @@ def test_a_metric_that_gets_something_else_states_what_it_expects():
     clip = codec_bench.Audio(samples, 16000)
     metric, output = codec_bench.load_metric("snr"), codec_bench.load_metric("wer[pocketsphinx]")
     for call, message in (
-        (lambda: metric(reference=[clip], estimate=[samples]), "estimate 0 is an array without a rate"),
-        (lambda: metric(reference=["a.wav"], estimate=[clip]), "reference 0 is a str"),
-        (lambda: metric(reference=[clip, None], estimate=[clip, clip]), "reference 1 is a NoneType"),
-        (lambda: output(estimate=[clip], text=[3]), "text 0 is a int"),
-        (lambda: output(estimate=[clip], text=["a"], language=["en", "de"]), "2 language items for 1 estimates"),
-        (lambda: codec_bench.load_codec(None), "the name of a codec is a NoneType"),
-        (lambda: codec_bench.Audio.read(None), "got a NoneType"),
-        (lambda: codec_bench.Audio.read(samples), "got a ndarray"),
+        (lambda: metric(reference=[clip], estimate=[samples]), {"code": "no_rate_stated", "name": "estimate 0"}),
+        (
+            lambda: metric(reference=["a.wav"], estimate=[clip]),
+            {"code": "item_type", "name": "reference 0", "type": "str"},
+        ),
+        (
+            lambda: metric(reference=[clip, None], estimate=[clip, clip]),
+            {"code": "item_type", "name": "reference 1", "type": "NoneType"},
+        ),
+        (
+            lambda: output(estimate=[clip], text=[3]),
+            {"code": "item_type", "name": "text 0", "type": "int", "expected": part("text")},
+        ),
+        (
+            lambda: output(estimate=[clip], text=["a"], language=["en", "de"]),
+            {"code": "item_count", "items": 2, "name": "language", "count": 1},
+        ),
+        (lambda: codec_bench.load_codec(None), {"code": "codec_name_type", "type": "NoneType"}),
+        (lambda: codec_bench.Audio.read(None), {"code": "sound_name_type", "type": "NoneType"}),
+        (lambda: codec_bench.Audio.read(samples), {"code": "sound_name_type", "type": "ndarray"}),
     ):
-        with pytest.raises(codec_bench.messages.errors.UserError, match=message):
+        with refuses(**message):
             call()
     assert metric(reference=iter([clip]), estimate=(clip,))[0]["snr"].status == "undefined", "a copy"
 

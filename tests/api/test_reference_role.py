@@ -9,9 +9,10 @@ import pytest
 import soundfile
 from command_line import cli  # noqa: F401
 from layout_miniatures import MINIATURES, clips, write
+from refusals import refuses
 
 from codec_bench import score
-from codec_bench.messages.errors import Note, UserError
+from codec_bench.messages.errors import Note
 from codec_bench.report.open_run import open_run
 from codec_bench.report.page.collect import collect
 from codec_bench.store.columns import sample_columns
@@ -49,9 +50,9 @@ def test_lists_of_prompts_are_accepted_as_prompts_and_reported(seed_tts):
 
 
 def test_metrics_of_pairs_are_refused_for_prompts(seed_tts):
-    with pytest.raises(UserError, match="pesq_wb, stoi"):
+    with refuses("same_words_needed", metrics="pesq_wb, stoi"):
         score(generated="generated", data="data", metrics="pesq_wb,stoi,sim[ge2e]", out="run", **SMALL)
-    with pytest.raises(UserError, match="'voice'"):
+    with refuses("reference_role", role="voice"):
         score(generated="generated", data="data", metrics="snr", reference="voice", out="run", **SMALL)
 
 
@@ -155,7 +156,7 @@ def test_a_system_is_added_to_a_finished_run_and_nothing_is_scored_again(seed_tt
     assert list(run.systems) == ["a", "b"] and len(rows) == 6
     assert {key: rows[key] for key in first} == first
     assert run.meta["timings"]["items"] == 3
-    with pytest.raises(UserError, match="started with other settings") as refused:
+    with refuses("other_settings") as refused:
         score(generated="c=shorter", data="data", metrics="sim[ge2e]", out="run", **SMALL)
     assert "compare A B" in str(refused.value.hint)
 

@@ -18,6 +18,7 @@ import soundfile
 import yaml
 from local_http import Connection, LocalServer
 from page_in_browser import choose, open_page, texts, until
+from refusals import refuses
 
 from codec_bench import compare, open_run
 from codec_bench.api.merge import merge
@@ -30,7 +31,6 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
 from codec_bench.benchmark.controls import apply_control
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.messages.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
 from codec_bench.report.page import write_page
@@ -215,7 +215,7 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
     (board,) = boards_of([entry, entry | {"key": "another"}], []).values()
     assert len(board["rows"]) == 2 and not any(row.get("best") for row in board["rows"]) and not board["published"]
     assert compare(runs=[complete, blind])[0].differences == ("control: text alone",)
-    with pytest.raises(UserError, match=r"is a control \(text alone\)"):
+    with refuses("export_of_control", control="text alone"):
         results_of(blind, None, "model-index")
     assert {name.partition("/")[0] for name in collect_material(blind, summarise(blind), set()).values} == {
         "openai-chat (control: text alone)",
@@ -227,7 +227,7 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
     assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {item})", f"mmau-test-mini ({item})"]
     assert not any(cell and cell["best"] for row in held.page["table"] for cell in row["cells"])
     assert result_folders(tmp_path / "out") == [complete.folder]
-    with pytest.raises(UserError, match="is a control and no result"):
+    with refuses("control_no_result"):
         result_folders(blind.folder)
     column = {"name": "MMAU", "benchmark": "mmau-test-mini", "metric": "accuracy[mmau]", "counts": "score"}
     (tmp_path / "board.yaml").write_text(yaml.safe_dump({"version": 1, "summary": "one", "columns": [column]}))
@@ -301,13 +301,13 @@ def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
 @pytest.mark.parametrize(
     ("benchmark", "options", "message"),
     [
-        ("{own}", {"sound": "silence"}, "gives 'openai-chat' no sound, so that --sound silence would change nothing"),
-        ("{own}", {"controls": True}, "gives 'openai-chat' no sound"),
-        ("mmau-test-mini", {"sound": "loud"}, "the sound is to be 'loud'; expected given, none, silence"),
-        ("mmau-test-mini", {"question": "no"}, "the question is to be 'no'; expected given, none"),
-        ("mmau-test-mini", {"sound": "none", "controls": True}, "and --controls, which chooses controls itself"),
-        ("voxceleb1", {"question": "none"}, "has no question next to its options"),
-        ("voice-bench-mmsu", {"sound": "none"}, "nothing but a sound, so that without it there is nothing to ask"),
+        ("{own}", {"sound": "silence"}, {"code": "control_changes_no_sound", "model": "openai-chat", "sound": "silence"}),
+        ("{own}", {"controls": True}, {"code": "control_changes_no_sound", "model": "openai-chat"}),
+        ("mmau-test-mini", {"sound": "loud"}, {"code": "option_value", "option": "the sound", "value": "'loud'"}),
+        ("mmau-test-mini", {"question": "no"}, {"code": "option_value", "expected": "given, none"}),
+        ("mmau-test-mini", {"sound": "none", "controls": True}, {"code": "control_and_controls"}),
+        ("voxceleb1", {"question": "none"}, {"code": "control_changes_no_question", "name": "voxceleb1"}),
+        ("voice-bench-mmsu", {"sound": "none"}, {"code": "control_leaves_nothing", "name": "voice-bench-mmsu"}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_controlled_is_one_sentence(ask, tmp_path, benchmark, options, message):
@@ -315,14 +315,14 @@ def test_what_cannot_be_controlled_is_one_sentence(ask, tmp_path, benchmark, opt
     actual.mkdir()
     (actual / "benchmark.yaml").write_text(yaml.safe_dump(OF_TEXT))
     (actual / "rows.jsonl").write_text('{"id": "a", "q": "Of France?", "right": "Paris"}\n')
-    with pytest.raises(UserError) as error:
+    with refuses(**message) as error:
         ask(benchmark.format(own=actual), phase="answers", **options)
-    assert message in str(error.value) and "\n" not in error.value.message
+    assert "\n" not in error.value.message
 
 
 def test_the_number_of_questions_cannot_change_where_their_sounds_are_dealt_out(ask):
     ask(sound="another", limit=10)
-    with pytest.raises(UserError, match="so that their number cannot change"):
+    with refuses("choice_fixed_by_sounds"):
         ask(sound="another", limit=20)
 
 

@@ -15,6 +15,7 @@ import pytest
 import soundfile
 import yaml
 from local_http import Connection, LocalServer
+from refusals import refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import judge_compare
@@ -266,10 +267,10 @@ def test_a_finished_run_goes_on_without_a_question(ask, taste):
 
 
 def test_a_baseline_that_is_none_is_one_sentence(ask, tmp_path):
-    with pytest.raises(UserError, match="neither a model of this command nor the folder of a run"):
+    with refuses("not_a_baseline"):
         ask("mixed", baseline="nobody")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds none"):
+    with refuses("holds_no_run"):
         ask("mixed", baseline=str(tmp_path / "empty"))
 
 

@@ -8,9 +8,10 @@ from contextlib import closing
 
 import pytest
 import yaml
+from refusals import part, refuses
 
 from codec_bench.cli.run import print_wordings
-from codec_bench.messages.errors import RunMismatch, UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import exchanges
@@ -147,19 +148,19 @@ def test_one_wording_for_all(ask, prompts, number):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"prompts": "4"}, "has no wording '4'"),
-        ({"prompts": "some"}, "expected seeded, first, each or a number from 1"),
-        ({"prompts": "each", "repeats": 2}, "each wording is sent once"),
+        ({"prompts": "4"}, {"code": "no_wording", "wording": "4"}),
+        ({"prompts": "some"}, {"code": "wording_form", "seeded": "seeded", "first": "first", "each": "each"}),
+        ({"prompts": "each", "repeats": 2}, {"code": "repeats_with_wordings"}),
     ],
 )
 def test_what_cannot_be_requested_is_reported(ask, settings, says):
-    with pytest.raises(UserError, match=says):
+    with refuses(**says):
         ask(**settings)
 
 
 def test_a_run_is_continued_in_the_same_wordings_only(ask):
     ask(prompts="first")
-    with pytest.raises(RunMismatch, match="wording"):
+    with refuses("other_settings", differences=part("wording")):
         ask(prompts="2")
 
 

@@ -8,11 +8,12 @@ import shutil
 import numpy as np
 import pytest
 import soundfile
+from refusals import part, refuses
 
 from codec_bench import Audio, score
 from codec_bench.data import open_source
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import Note, RunMismatch, UserError
+from codec_bench.messages.errors import Note
 from codec_bench.types import Sample
 
 METRICS = "si_sdr,mel_distance,dnsmos_ovrl"
@@ -109,7 +110,7 @@ def test_the_same_call_goes_on_and_changed_audio_is_another_run(run_it, samples,
     first = run_it("on", **requests)
     assert run_it("on", **requests).meta["timings"] == first.meta["timings"], "nothing was left to do"
     (folder / "loud" / f"{samples[0].id}.wav").unlink()
-    with pytest.raises(RunMismatch, match=r"systems\.loud\.audio was"):
+    with refuses("other_settings", differences=part("systems.loud.audio was")):
         run_it("on", **requests)
 
 
@@ -128,24 +129,32 @@ def test_what_is_wrong_with_one_system_is_reported_with_its_name(run_it, samples
     for generated, says in (
         (
             f"soft={build / 'soft'},other={tmp_path / 'empty'}",
-            "'other': none of the 1 generated files belongs to one of the 4",
+            {
+                "code": "of_system",
+                "system": "other",
+                "cause": {"code": "no_file_belongs", "files": 1, "samples": 4},
+            },
         ),
-        (f"soft={build / 'soft'},other={tmp_path / 'nothing'}", "'other': there is no data set, folder or manifest"),
+        (
+            f"soft={build / 'soft'},other={tmp_path / 'nothing'}",
+            {"code": "of_system", "system": "other", "cause": {"code": "no_data", "path": str(tmp_path / "nothing")}},
+        ),
     ):
-        with pytest.raises(UserError, match=says):
+        with refuses(**says):
             run_it("wrong", generated=generated, data=samples)
 
 
 def test_the_references_themselves_are_refused_or_marked(run_it, samples, build, tmp_path):
-    with pytest.raises(UserError, match="4 of 4 estimates are the files of their own references") as caught:
+    with refuses(
+        "is_the_reference", cause=part("4 of 4 estimates are the files of their own references"), hint="--allow-same"
+    ):
         run_it("own", generated=samples, data=samples)
-    assert "--allow-same" in str(caught.value)
     copies = tmp_path / "copies"
     copies.mkdir()
     for index, sample in enumerate(samples):
         audio = Audio.read(sample.audio)
         soundfile.write(copies / f"{sample.id}.wav", audio.samples.T * (0.5 if not index else 1), audio.sample_rate_hz)
-    with pytest.raises(UserError, match="3 of the 4 estimates that were looked at equal their references"):
+    with refuses("is_the_reference", cause=part("3 of the 4 estimates that were looked at equal their references")):
         run_it("copies", generated=copies, data=samples)
     run = run_it("allowed", generated=copies, data=samples, metrics="si_sdr", allow_same=True)
     assert run.summary()["systems"]["generated"]["same"] == 3 and run.meta["config"]["allow_same"]
@@ -172,7 +181,7 @@ def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_pat
     # A folder with nothing else needs its manifest to be named, since that may be the references'.
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "manifest.jsonl").write_text(json.dumps({"id": samples[0].id, "audio": samples[0].audio}))
-    with pytest.raises(UserError, match="holds no sound file, and its manifest"):
+    with refuses("list_without_sounds", name=part("manifest")):
         run_it("only", generated=tmp_path / "only", data=samples)
 
 

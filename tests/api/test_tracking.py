@@ -9,11 +9,11 @@ import json
 import sys
 
 import pytest
+from refusals import part, refuses
 
 from codec_bench.api.trackers import collect_material, parse_target
 from codec_bench.api.tracking import Tracking, track
 from codec_bench.engine.running import Running
-from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
@@ -87,10 +87,10 @@ def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, m
 
 
 def test_what_is_requested_is_checked_before_the_run(monkeypatch):
-    with pytest.raises(UserError, match="expected wandb, mlflow or tensorboard"):
+    with refuses("option_value"):
         parse_target("wanb")
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(MissingExtra, match="needs the package 'mlflow'"):
+    with refuses("package_not_installed", package="mlflow", feature=part("mlflow")):
         parse_target("mlflow:there")
     with track(None, Running(), print) as running:
         assert running == Running()

@@ -12,6 +12,7 @@ import forked
 import numpy as np
 import pytest
 import torch
+from refusals import part, refuses
 
 from codec_bench import load_metric
 from codec_bench.messages.errors import UserError
@@ -97,24 +98,27 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
     for speaker, expected in (("anna", [4, 4]), (["anna", "li"], [4, 2])):
         rows = custom(estimate=[sound] * 2, speaker=speaker)
         assert [score.value for row in rows for score in row.values()] == expected
-    with pytest.raises(UserError, match="3 text items for 2"):
+    with refuses("item_count", items=3, name="text", count=2):
         metric(estimate=[sound] * 2, text=["a"] * 3)
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"estimate": torch.zeros(64, 100)}, "lengths="),
-        ({"estimate": torch.zeros(100), "sample_rate_hz": None}, "without a rate"),
-        ({"estimate": torch.zeros(2, 100), "lengths": [100]}, "1 lengths for 2 items"),
-        ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, "its length is stated as 101"),
-        ({"estimate": "a.wav"}, "expected sounds"),
-        ({"estimate": [3]}, "expected Audio, an array or a tensor"),
-        ({"estimate": torch.zeros(1, 2, 3, 4)}, "expected one, two or three dimensions"),
+        ({"estimate": torch.zeros(64, 100)}, {"code": "shape_of_channels", "hint": "lengths="}),
+        ({"estimate": torch.zeros(100), "sample_rate_hz": None}, {"code": "no_rate_stated"}),
+        (
+            {"estimate": torch.zeros(2, 100), "lengths": [100]},
+            {"code": "item_count", "items": 1, "name": "lengths", "count": 2},
+        ),
+        ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, {"code": "length_beyond", "length": 101}),
+        ({"estimate": "a.wav"}, {"code": "item_type", "expected": part("sounds")}),
+        ({"estimate": [3]}, {"code": "item_type", "expected": "Audio, an array or a tensor"}),
+        ({"estimate": torch.zeros(1, 2, 3, 4)}, {"code": "shape_unexpected"}),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(arguments, says):
-    with pytest.raises(UserError, match=says):
+    with refuses(**says):
         load_metric("snr")(**{"sample_rate_hz": RATE, **arguments})
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from refusals import refuses
 
 from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
 from codec_bench.api.doctor import read_extras
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UnknownName, UserError
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +106,9 @@ def test_list_names(command, kind):
 def test_list_names_of_metrics_in_groups_and_in_an_order(command):
     assert json.loads(command("list", "metrics", "--groups", "--json")[1]) == list_names("metrics", groups=True)
     assert json.loads(command("list", "metrics", "--by", "cost", "--json")[1]) == list_names("metrics", by="cost")
-    with pytest.raises(UnknownName, match="nothing"):
+    with refuses("unknown_name", name="nothing"):
         list_names("nothing")
-    with pytest.raises(UserError, match="--by is for metrics"):
+    with refuses("option_for", option="--by", kind="metrics"):
         list_names("codecs", by="cost")
 
 
@@ -166,13 +166,13 @@ def test_export(command, run, tmp_path, more):
 
 
 def test_what_export_refuses(run):
-    with pytest.raises(UserError, match="--metric is for"):
+    with refuses("option_for", option="--metric"):
         export(run, form="lm-eval", metric="si_sdr")
-    with pytest.raises(UserError, match="is for tables"):
+    with refuses("option_for", kind="tables"):
         export(run, form="lm-eval", summary=True)
-    with pytest.raises(UserError, match="--system and --metric are for"):
+    with refuses("option_for"):
         export(run, system="opus-12k")
-    with pytest.raises(UserError, match="parquet cannot be written"):
+    with refuses("parquet_to_output"):
         export(run, form="parquet")
 
 

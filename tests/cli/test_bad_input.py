@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench.cli.app import build_command
 from codec_bench.data import open_source
@@ -252,10 +253,10 @@ def test_mistakes_on_the_command_line_exit_with_2_and_one_sentence(command, args
 @pytest.mark.parametrize("option", ["--out", "--metrics", "--limit", "--set", "--seed", "--shard", "--by"])
 def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=f"{option} needs a value, and '--device' follows") as caught:
+    with refuses("value_missing", option=option, word="--device") as caught:
         build_command("eval").main(["--codec", "g722", option, "--device", "cpu"], standalone_mode=False)
     assert caught.value.hint == f"write {option}=--device if that is the value"
-    with pytest.raises(UserError, match="--from needs a value, and '--to' follows"):
+    with refuses("value_missing", option="--from", word="--to"):
         build_command("weights").main(["fetch", "utmos", "--from", "--to", "x"], standalone_mode=False)
     assert not list(tmp_path.iterdir())
 

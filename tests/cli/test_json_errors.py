@@ -55,7 +55,7 @@ def test_an_error_has_its_code_and_parameters(command, monkeypatch, capsys):
     ("words", "code", "parameters"),
     [
         (["show", "stio", "--json"], "unknown_name", {"kind", "name"}),
-        (["eval", "--metrics", "--json"], None, set()),
+        (["eval", "--metrics", "--json"], "value_missing", {"option", "word"}),
         (["compare", "/missing", "/missing", "--json"], None, None),
         (["show", "\udcff", "--json"], "unknown_name", {"kind", "name"}),
     ],

@@ -1,10 +1,10 @@
 """`show --miniature`: invented rows of any benchmark, read in the layout of its data."""
 
 import pytest
+from refusals import refuses
 
 from codec_bench import show
 from codec_bench.benchmark import load_benchmark
-from codec_bench.messages.errors import UserError
 
 from ..benchmark.definition.test_validate import YES_NO
 
@@ -21,5 +21,5 @@ def test_a_miniature_is_read_as_the_data_is(name, tmp_path):
 
 def test_a_benchmark_with_files_of_its_own_has_no_miniature(tmp_path):
     (tmp_path / "benchmark.yaml").write_text(YES_NO)
-    with pytest.raises(UserError, match="files of its own"):
+    with refuses("reads_own_files"):
         show(str(tmp_path / "benchmark.yaml"), miniature=tmp_path / "out")

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 
 import codec_bench.config.registry
 from codec_bench import CodecInfo
@@ -131,9 +132,9 @@ def test_an_unknown_name_suggests_the_nearest(name, near):
 
 
 def test_an_option_that_a_codec_does_not_take_is_refused():
-    with pytest.raises(UserError, match="does not take 'colour'"):
+    with refuses("unknown_option", option="colour"):
         load_codec("g722", colour="red")
-    with pytest.raises(UserError, match="does not take 'weights'"):
+    with refuses("unknown_option", option="weights"):
         load_codec("g722", weights="folder")
 
 
@@ -168,9 +169,9 @@ def test_another_package_adds_names(third_party):
     assert load_codec("pointed@3").info.nominal_bitrate_bps == 3000
     assert {"halved", "pointed"} <= set(codec_names())
     assert [row.name for row in list_codecs() if row.info is None] == ["halved", "pointed"]
-    with pytest.raises(UserError, match="does not take 'bitrate_bps'"):
+    with refuses("unknown_option", option="bitrate_bps"):
         load_codec("halved@3")
-    with pytest.raises(UnknownName, match="did you mean halved"):
+    with refuses("unknown_name", hint="did you mean halved"):
         load_codec("halvde")
 
 
@@ -238,7 +239,7 @@ def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, built
     require_codec(f"{path}:Small16")
     assert load_codec(f"{path}:Small16").info.name == "halved"
     path.with_name("plain.py").write_text(CUSTOM_CODE + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
-    with pytest.raises(UserError, match="nothing that is called 'Small16'") as caught:
+    with refuses("file_without_name", name="Small16") as caught:
         require_codec(f"{tmp_path}/plain.py:Small16")
     assert caught.value.hint.startswith("it has Halved, NoDecode, NoInfo, ")
 

@@ -19,11 +19,11 @@ import numpy as np
 import onnx.parser
 import pytest
 import torch
+from refusals import part, refuses
 
 from codec_bench import Audio
 from codec_bench.codecs import isolated, list_codecs, load_codec, require_weights
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.workers import child
 from codec_bench.workers.environment import Environment, read_env
 from codec_bench.workers.pool import WorkerReply
@@ -314,24 +314,22 @@ def test_a_codec_in_a_worker_process_gives_back_what_it_should_and_ends_with_its
 
 def test_what_a_worker_cannot_do_is_one_sentence(moss_onnx, monkeypatch):
     (moss_onnx / "decoder.onnx").unlink()
-    with pytest.raises(UserError, match=r"moss-onnx/32cb cannot be loaded: .*decoder\.onnx"):
+    with refuses("codec_not_loaded", codec="moss-onnx/32cb", cause=part("moss-onnx/32cb")):
         load_codec("moss-onnx/32cb", weights=str(moss_onnx))
     bad = moss_onnx / "bad.py"
     bad.write_text(
         'def load(**given): return {}\ndef answer(state, batch): return [{"streams": [[[1, 2]]]} for _ in batch]\n'
     )
     monkeypatch.setattr(isolated, "read_env", lambda name: replace(read_env(name), code=bad))
-    with pytest.raises(
-        UserError, match=r"moss-onnx/32cb: the worker gave codes of \[\(1,\)\] codebooks; expected \[\(32,\)\]"
-    ):
+    with refuses("worker_codebooks", codec="moss-onnx/32cb", codebooks=[[1]], expected=[[32]]):
         load_codec("moss-onnx/32cb").encode(SOUNDS)
     bad.write_text('def load(**given): return {}\ndef answer(state, batch): raise ValueError("no memory left")\n')
-    with pytest.raises(UserError, match="moss-onnx/32cb: ValueError: no memory left"):
+    with refuses("codec_worker", codec="moss-onnx/32cb", cause=part("ValueError: no memory left")):
         load_codec("moss-onnx/32cb").encode(SOUNDS)
 
 
 def test_a_codec_that_names_no_checkpoint_asks_for_one():
-    with pytest.raises(WeightsError, match="longcat/24khz-4cb names no checkpoint") as raised:
+    with refuses("no_checkpoint_of_codec", collection="longcat", codec="24khz-4cb") as raised:
         require_weights("longcat/24khz-4cb")
     assert "clone" in str(raised.value.hint)
     require_weights("longcat/24khz-4cb", weights="./clone")

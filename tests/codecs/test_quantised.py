@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import part, refuses
 
 from codec_bench import Audio, Inputs, evaluate, load_codec, profile
 from codec_bench.api.check_codec import check_codec
@@ -15,7 +16,6 @@ from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised
 from codec_bench.data import open_source
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 
 CODECS = Path(__file__).parent / "assets" / "latent_codecs.py"
@@ -100,11 +100,11 @@ def test_what_breaks_the_contract_is_one_sentence(name, speech):
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(UserError, match="declares a bitrate, but it is not discrete: its 64 real numbers"):
+    with refuses("codec_declares_bitrate", cause=part("it is not discrete: its 64 real numbers")):
         load_codec(f"{CODECS}:Rated")
-    with pytest.raises(UserError, match="blocks: latent_bits is 0; expected a whole number from 1 to 16"):
+    with refuses("option_bits", codec="blocks", option="latent_bits", bits=0, most=16):
         load_codec(f"{CODECS}:Blocks", latent_bits=0)
-    with pytest.raises(UserError, match="has no latents to round to latent_bits=4"):
+    with refuses("no_latents_to_round", option="latent_bits", bits=4):
         load_codec("g711-ulaw", latent_bits=4)
 
 

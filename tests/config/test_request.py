@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from refusals import part, refuses
 from typer.main import get_command
 
 from codec_bench import evaluate, profile, read_arguments, run_benchmark, score
@@ -19,7 +20,6 @@ from codec_bench.config.request import COMMANDS, REQUESTS
 from codec_bench.config.request_file import read_request
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.running import Running
-from codec_bench.messages.errors import UserError
 from codec_bench.terminal.request import settings_of
 
 
@@ -90,11 +90,17 @@ set:
     command, options = read_request(file(text))
     assert command == "eval"
     assert options == {
-        "codec": {"ours": "./mine.py:Codec", "opus": "opus-12k"}, "data": "my/folder",
+        "codec": {"ours": "./mine.py:Codec", "opus": "opus-12k"},
+        "data": "my/folder",
         "metrics": ["stoi", "wer[pocketsphinx]"],
-        "limit": 5, "batch_s": 30, "cache": False, "save_audio": 3, "by": "speaker", "json": True,
+        "limit": 5,
+        "batch_s": 30,
+        "cache": False,
+        "save_audio": 3,
+        "by": "speaker",
+        "json": True,
         "set": {"dnsmos": {"weights": "DIR", "batch": 2}},
-    }  # fmt: skip
+    }
     arguments = read_arguments(file(text))
     assert arguments["options"] == {"dnsmos": {"weights": "DIR", "batch": 2}} and "json" not in arguments
 
@@ -102,7 +108,7 @@ set:
 def test_options_of_a_cluster_and_the_terms_of_a_service_arrive_as_what_they_are(file):
     result = read_arguments(file("codec: a\nexecutor: ray\nray_address: 'h:1'\nshards: 4\nworkers: 2\n"), "eval")
     assert result == {"codec": "a", "workers": 2, "executor": OnRay("h:1", shards=4)}
-    with pytest.raises(UserError, match=r"got options of a Ray cluster \(shards\)"):
+    with refuses("ray_options", options="shards"):
         read_arguments(file("codec: a\nshards: 4\n"), "eval")
     result = read_arguments(file("benchmark: a\nmodel: b\nwait: true\nmax_hours: 2\n"), "run")
     assert result == {"benchmark": "a", "model": "b", "terms": Terms(wait=True, max_hours=2)}
@@ -117,66 +123,185 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("codec: a\nlimt: 3\n", r"line 2, column 1: 'limt' is no option of eval.*did you mean limit"),
-        ("codec: a\nlimit: '3'\n", "line 2, column 8: 'limit' is the text '3'; expected a whole number"),
-        ("codec: a\nlimit: 3.5\n", "line 2, column 8: 'limit' is 3.5; expected a whole number"),
-        ("limit: true\n", "line 1, column 8: 'limit' is true; expected a whole number"),
-        ("cache: 'no'\n", "line 1, column 8: 'cache' is the text 'no'; expected true or false"),
-        ("batch_s: fast\n", "line 1, column 10: 'batch_s' is the text 'fast'; expected a number"),
-        ("out: [a]\n", r"line 1, column 6: 'out' is \[\"a\"\]; expected a text"),
-        ("metrics:\n  - stoi\n  - 3\n", "line 3, column 5: 'metrics' holds 3; expected a text, or a list of texts"),
-        ("codec: {a: opus-6k, b: [x]}\n",
-            "line 1, column 24: 'codec' holds .*; expected a text, a list of texts, or a mapping"),
-        ("set: {dnsmos: 3}\n", "line 1, column 15: 'set' holds 3; expected a mapping of names to options"),
-        ("data: 2026-01-02\n", "line 1, column 7: 'data' is \"2026-01-02\"; expected a text"),
-        ("- a\n", "line 1, column 1: expected a mapping of options to values"),
-        ("codec: a\n codec: b\n", "line 2, column 7: mapping values are not allowed here"),
-        ("codec: a\ncodec: b\n", "line 2, column 1: the key 'codec' appears twice"),
-        ("codec: !!python/object/apply:os.system [x]\n", "line 1, column 8: the tag"),
-        ("command: score\ngenerated: x\n",
-            r"line 1, column 10: this is a request for 'score', and the command is 'eval'"),
+        (
+            "codec: a\nlimt: 3\n",
+            {
+                "line": 2,
+                "column": 1,
+                "cause": {"code": "not_an_option", "option": "limt", "command": "eval"},
+                "hint": "did you mean limit",
+            },
+        ),
+        (
+            "codec: a\nlimit: '3'\n",
+            {
+                "line": 2,
+                "column": 8,
+                "cause": {
+                    "code": "option_value",
+                    "option": "limit",
+                    "value": "the text '3'",
+                    "expected": part("a whole number"),
+                },
+            },
+        ),
+        (
+            "codec: a\nlimit: 3.5\n",
+            {
+                "line": 2,
+                "column": 8,
+                "cause": {
+                    "code": "option_value",
+                    "option": "limit",
+                    "value": "3.5",
+                    "expected": part("a whole number"),
+                },
+            },
+        ),
+        (
+            "limit: true\n",
+            {
+                "line": 1,
+                "column": 8,
+                "cause": {
+                    "code": "option_value",
+                    "option": "limit",
+                    "value": "true",
+                    "expected": part("a whole number"),
+                },
+            },
+        ),
+        (
+            "cache: 'no'\n",
+            {
+                "line": 1,
+                "column": 8,
+                "cause": {
+                    "code": "option_value",
+                    "option": "cache",
+                    "value": "the text 'no'",
+                    "expected": part("true or false"),
+                },
+            },
+        ),
+        (
+            "batch_s: fast\n",
+            {
+                "line": 1,
+                "column": 10,
+                "cause": {
+                    "code": "option_value",
+                    "option": "batch_s",
+                    "value": "the text 'fast'",
+                    "expected": part("a number"),
+                },
+            },
+        ),
+        (
+            "out: [a]\n",
+            {
+                "line": 1,
+                "column": 6,
+                "cause": {"code": "option_value", "option": "out", "value": '["a"]', "expected": part("a text")},
+            },
+        ),
+        (
+            "metrics:\n  - stoi\n  - 3\n",
+            {
+                "line": 3,
+                "column": 5,
+                "cause": {
+                    "code": "option_holds",
+                    "option": "metrics",
+                    "value": "3",
+                    "expected": part("a text, or a list of texts"),
+                },
+            },
+        ),
+        ("codec: {a: opus-6k, b: [x]}\n", {"line": 1, "column": 24, "cause": "option_holds"}),
+        (
+            "set: {dnsmos: 3}\n",
+            {
+                "line": 1,
+                "column": 15,
+                "cause": {
+                    "code": "option_holds",
+                    "option": "set",
+                    "value": "3",
+                    "expected": part("a mapping of names to options"),
+                },
+            },
+        ),
+        (
+            "data: 2026-01-02\n",
+            {
+                "line": 1,
+                "column": 7,
+                "cause": {
+                    "code": "option_value",
+                    "option": "data",
+                    "value": '"2026-01-02"',
+                    "expected": part("a text"),
+                },
+            },
+        ),
+        ("- a\n", {"code": "options_expected"}),
+        ("codec: a\n codec: b\n", {"line": 2, "column": 7, "cause": part("mapping values are not allowed here")}),
+        ("codec: a\ncodec: b\n", {"line": 2, "column": 1, "cause": part("the key 'codec' appears twice")}),
+        ("codec: !!python/object/apply:os.system [x]\n", {"line": 1, "column": 8, "cause": part("the tag")}),
+        (
+            "command: score\ngenerated: x\n",
+            {"line": 1, "column": 10, "cause": {"code": "other_command", "requested": "score"}},
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_named_with_line_and_column(file, text, message):
-    with pytest.raises(UserError, match=message) as raised:
-        try:
-            read_request(file(text), "eval")
-        except UserError as error:
-            raise UserError(str(error)) from error
-    assert "run.yaml" in str(raised.value)
+    with refuses(**{"code": "at_position", "path": "run.yaml", **message}):
+        read_request(file(text), "eval")
 
 
 def test_json_is_read_as_json_and_its_mistakes_have_a_place_too(file):
     _, options = read_request(file('{"set": {"x": {"threshold": 1e-05}}, "codec": "a"}', "a.json"), "eval")
     assert options["set"] == {"x": {"threshold": 1e-05}}, "YAML would read a text"
-    with pytest.raises(UserError, match=r"line 2, column 11: 'limit' is the text 'x'"):
+    with refuses("at_position", line=2, column=11, cause=part("limit' is the text 'x")):
         read_request(file('{\n "limit": "x"}', "a.json"), "eval")
-    with pytest.raises(UserError, match=r"line 2, column 1"):
+    with refuses("at_position", line=2, column=1):
         read_request(file('{"limit":\n}', "a.json"), "eval")
 
 
 def test_a_file_of_no_command_needs_one(file):
-    with pytest.raises(UserError, match="'command' is null; expected one of eval, score, run, profile"):
+    with refuses("at_position", cause="'command' is null; expected one of eval, score, run, profile"):
         read_request(file("codec: a\n"))
     assert read_request(file("codec: a\n"), "profile") == ("profile", {"codec": "a"})
 
 
 def test_a_record_is_a_request(file):
     config = {
-        "command": "score", "data": "d.jsonl", "generated": {"a": "x", "b": "y"}, "seed": 3, "limit": None,
+        "command": "score",
+        "data": "d.jsonl",
+        "generated": {"a": "x", "b": "y"},
+        "seed": 3,
+        "limit": None,
         "metrics": ["stoi"],
-        "systems": ["a", "b"], "options": {},
-    }  # fmt: skip
+        "systems": ["a", "b"],
+        "options": {},
+    }
     settings = {"device": "auto", "workers": 8, "batch_s": None, "time_limit_s": 9.0, "cache": True, "save_audio": None}
     record = {"config": config, "how": settings, "by": ["speaker"], "fingerprint": {}, "timings": {"x": 1e-05}}
     command, options = read_request(file(json.dumps(record), "run.json"))
     assert command == "score"
     assert options == {
-        "generated": {"a": "x", "b": "y"}, "data": "d.jsonl", "seed": 3, "metrics": ["stoi"], "device": "auto",
-        "time_limit_s": 9.0, "cache": True, "by": ["speaker"],
-    }  # fmt: skip
+        "generated": {"a": "x", "b": "y"},
+        "data": "d.jsonl",
+        "seed": 3,
+        "metrics": ["stoi"],
+        "device": "auto",
+        "time_limit_s": 9.0,
+        "cache": True,
+        "by": ["speaker"],
+    }
     record["config"] |= {"command": "evaluate", "data": "samples"}
-    with pytest.raises(UserError, match="has its samples from Python"):
+    with refuses("samples_of_python"):
         read_request(file(json.dumps(record), "run.json"))
 
 
@@ -184,22 +309,30 @@ def test_settings_are_typed_as_they_were_meant(tmp_path):
     from codec_bench.terminal.request import parse_settings
 
     options = {
-        "m": {"a": "6", "b": 6, "c": 1e-05, "d": True, "e": None, "f": "true", "g": {"x": [1], "y": "z: 1"},
+        "m": {
+            "a": "6",
+            "b": 6,
+            "c": 1e-05,
+            "d": True,
+            "e": None,
+            "f": "true",
+            "g": {"x": [1], "y": "z: 1"},
             "h": "a, b",
-              "i": "Größe\n2"},
+            "i": "Größe\n2",
+        },
         "./mine.py:X": {"parameters.temperature": 0},
-    }  # fmt: skip
+    }
     result = parse_settings(settings_of(options, tmp_path))
     nested = result.pop("./mine.py:X.parameters")
     assert result == {"m": options["m"]} and nested == {"temperature": 0}
     assert parse_settings(settings_of({"m": {"a": [1, "b[c]"]}}, tmp_path)) == {"m": {"a": [1, "b[c]"]}}
-    with pytest.raises(UserError, match=r"the value of m.a is date; expected a text"):
+    with refuses("setting_type", setting="m.a", type="date"):
         settings_of({"m": {"a": date(2026, 1, 1)}}, tmp_path)
 
 
 @pytest.mark.parametrize("options", [dict, Path("mine.yaml"), ["a", 3]])
 def test_what_is_no_name_is_reported(options):
-    with pytest.raises(UserError, match="expected a name as a text, got ") as caught:
+    with refuses("name_type") as caught:
         names(options)
     assert "./FILE.py:CLASS" in caught.value.hint
     assert names(("a", " b ")) == names("a, b") == ["a", "b"]

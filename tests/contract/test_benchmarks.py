@@ -7,6 +7,7 @@ from pathlib import Path
 
 import miniature
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import benchmark_names, load_benchmark, suite, suite_names
@@ -16,7 +17,7 @@ from codec_bench.benchmark.definition.validate import validate_benchmark, valida
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Unparsed, load_steps
-from codec_bench.messages.errors import MissingExtra, MissingResource, UserError
+from codec_bench.messages.errors import MissingExtra, MissingResource
 from codec_bench.models.base import ModelInfo
 
 TEXT_MODEL = ModelInfo("a-text-model", reads="messages")
@@ -296,7 +297,9 @@ def test_published_numbers_are_in_the_metrics_unit():
 def test_a_column_that_is_not_there_names_those_that_are(mirror, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
     benchmark = load_benchmark("meld-emo", {"data.columns.reference": "Feeling"})
-    with pytest.raises(UserError, match=r"'reference' from the column 'Feeling'.*Emotion.*Sentiment"):
+    with refuses(
+        "benchmark_column_missing", field="reference", column="Feeling", data="TwinkStart/MELD", hint="Sentiment"
+    ):
         benchmark.questions()
 
 

@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from refusals import refuses
+from refusals import part, refuses
 
 from codec_bench.data.alignments import fingerprint, read_alignments
-from codec_bench.messages.errors import UserError
 
 INTERVALS = [(0.0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.4, 0.5, 'a"b')]
 LONG = """File type = "ooTextFile"
@@ -51,19 +50,15 @@ ROWS = [(0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.25, 0.4, ""), (0.4, 0.5, 'a""b')]
 
 def long_format(tier="phones"):
     rows = [
-        f"        intervals [{n}]:\n            xmin = {start}\n            xmax = {end}\n"
-        f"            text = \"{text}\"\n"
+        f'        intervals [{n}]:\n            xmin = {start}\n            xmax = {end}\n            text = "{text}"\n'
         for n, (start, end, text) in enumerate(ROWS, 1)
-    ]  # fmt: skip
+    ]
     return LONG.replace("{tier}", tier) + "".join(rows)
 
 
 def short_format():
     rows = "".join(f'{start}\n{end}\n"{text}"\n' for start, end, text in ROWS)
-    return (
-        f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n'
-        f"0.5\n4\n{rows}"
-    )
+    return f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n0.5\n4\n{rows}'
 
 
 def ctm():
@@ -111,28 +106,31 @@ def test_one_file_and_overlaps(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.json", b"[]", "no phone in|no mapping"),
-        ("a.json", b"{", "no mapping of ids"),
-        ("a.json", b'{"a": [[0, 1]]}', "no mapping of ids"),
-        ("a.json", b'{"a": [[0.5, 0.5, "A"]]}', "of a: the phone 'A' lasts from 0.5 to 0.5 s"),
-        ("a.json", b'{"a": [[NaN, 0.5, "A"]]}', "lasts from nan to 0.5"),
-        ("a.json", b'{"a": []}', "no phone in"),
-        ("a.json", b"\xff\xff", "cannot be read"),
-        ("a.ctm", b"a 1 0.0 x AH\n", "line 1 of the alignments"),
-        ("a.ctm", b"a 1 0.0\n", "line 1 of the alignments"),
-        ("a.TextGrid", b"nothing", "no whole TextGrid"),
-        ("a.TextGrid", long_format()[:-60].encode(), "no whole TextGrid"),
-        ("a.TextGrid", long_format("phonemes").encode(),
-            "no tier 'phones'; its tiers with intervals are: 'words', 'phonemes'"),
-        ("a.txt", b"", "of an unknown format"),
-        ("empty/x.txt", b"", "no phone in"),
+        ("a.json", b"[]", {"code": "alignments_no_mapping"}),
+        ("a.json", b"{", {"code": "alignments_no_mapping"}),
+        ("a.json", b'{"a": [[0, 1]]}', {"code": "alignments_no_mapping"}),
+        (
+            "a.json",
+            b'{"a": [[0.5, 0.5, "A"]]}',
+            {"code": "alignment_times", "name": "a", "cause": "the phone 'A' lasts from 0.5 to 0.5 s"},
+        ),
+        ("a.json", b'{"a": [[NaN, 0.5, "A"]]}', {"code": "alignment_times", "cause": part("lasts from nan to 0")}),
+        ("a.json", b'{"a": []}', {"code": "alignments_without_phones"}),
+        ("a.json", b"\xff\xff", {"code": "alignments_unreadable"}),
+        ("a.ctm", b"a 1 0.0 x AH\n", {"code": "alignment_line", "place": part("line 1 of the alignments")}),
+        ("a.ctm", b"a 1 0.0\n", {"code": "alignment_line", "place": part("line 1 of the alignments")}),
+        ("a.TextGrid", b"nothing", {"code": "alignments_not_whole"}),
+        ("a.TextGrid", long_format()[:-60].encode(), {"code": "alignments_not_whole"}),
+        ("a.TextGrid", long_format("phonemes").encode(), {"code": "no_phone_tier", "known": "'words', 'phonemes'"}),
+        ("a.txt", b"", {"code": "alignments_format"}),
+        ("empty/x.txt", b"", {"code": "alignments_without_phones"}),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_sentence(tmp_path, name, content, words):
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
-    with pytest.raises(UserError, match=words) as caught:
+    with refuses(**words) as caught:
         read_alignments(file if "/" not in name else file.parent)
     assert "\n" not in caught.value.message
     with refuses("no_file_of_alignments"):

@@ -9,9 +9,9 @@ import json
 import numpy as np
 import pytest
 import yaml
+from refusals import refuses
 
 from codec_bench.benchmark import load_benchmark
-from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import digest_of
 
 from .conftest import COMMIT, encoded, run_with_hub, shards, tone
@@ -177,5 +177,5 @@ def test_neither_a_mirror_nor_a_cache_stands_in_for_the_hub(held, served, tmp_pa
 def test_a_file_of_pins_that_says_nothing_of_a_benchmark(tmp_path):
     path = define(tmp_path / "mine", pins="pins.yaml")
     (tmp_path / "mine" / "pins.yaml").write_text("{}", "utf-8")
-    with pytest.raises(UserError, match=r"says nothing of 'mine-all'.*--pins"):
+    with refuses("no_pins", name="mine-all", hint="--pins"):
         load_benchmark(f"{path}:mine-all")

@@ -7,6 +7,7 @@ import os
 import unicodedata
 
 import pytest
+from refusals import part, refuses
 
 from codec_bench.data import match_estimates, open_source
 from codec_bench.messages import Diagnostic
@@ -57,9 +58,7 @@ def test_what_could_be_two_is_neither(build):
     assert paired.problems["s1/a"] == Diagnostic("several_samples", file="a", samples=["s1/a", "s2/a"])
     assert paired.problems["b"] == Diagnostic("several_generated", files=["u/b", "v/b"])
     assert paired.unmatched == ("a", "u/b", "v/b")
-    with pytest.raises(
-        UserError, match=r"belongs to one of the 1 samples: the generated files 'u/b' and 'v/b' could both"
-    ):
+    with refuses("no_file_belongs", samples=1, reason=part("the generated files 'u/b' and 'v/b' could both")):
         match_estimates(samples(b="b.wav"), build("u/b.wav", "v/b.wav"))
 
 
@@ -116,7 +115,7 @@ def test_a_problem_stays_one_and_its_file_is_not_left_over(tmp_path, build):
 
 
 def test_nothing_in_common_is_an_error_that_shows_both_sides(build):
-    with pytest.raises(UserError, match=r"none of the 1 generated files .* the files are 'zzz', the samples 'a', 'b'"):
+    with refuses("no_file_belongs", files=1, samples=2, hint="the files are 'zzz', the samples 'a', 'b'"):
         match_estimates(samples(a="a.wav", b="b.wav"), build("zzz.wav"))
 
 

@@ -197,7 +197,7 @@ def test_mp3_without_its_last_frame_or_a_part_of_it_is_truncated(tone):
     assert decode_bytes(data, "a.mp3").samples.shape[1] >= tone.size
     assert decode_bytes(bare[: last - len(data)], "bare.mp3").samples.shape[1] >= tone.size - 1152
     for cut in (data[:last], data[: last + 2], data[:-1], bare[:-1], bare[: last + 2 - len(data)]):
-        with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+        with refuses("frames_missing|last_frame_cut", name="cut"):
             decode_bytes(cut, "cut")
 
 
@@ -254,7 +254,7 @@ def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, i
     data = path.read_bytes()
     sound = decode_bytes(data, "whole")
     assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.1)
-    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+    with refuses("bytes_missing|end_missing|frames_missing", name="cut"):
         decode_bytes(data[: int(item * len(data))], "cut")
 
 

@@ -20,7 +20,6 @@ from refusals import refuses
 import codec_bench
 from codec_bench.decoding.concatenated_files import second_file
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
 
@@ -206,7 +205,7 @@ def test_whatever_a_decoder_raises_is_reported_with_the_name(tmp_path, tone, mon
         raise error
 
     monkeypatch.setattr(soundfile, "SoundFile", decode)
-    with pytest.raises(AudioError, match=r"a\.wav' cannot be decoded"):
+    with refuses("decoding_out_of_memory|not_decoded", name="a.wav"):
         Audio.read(path)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import forked
 import pytest
+from refusals import refuses
 
 from codec_bench.engine import device, running
 from codec_bench.engine import pool as engine_pool
 from codec_bench.engine.pool import NICENESS_WITH_GPU, Pool, thread_variables
 from codec_bench.engine.stage import StageSpec
-from codec_bench.messages.errors import UserError
 
 CODE = """
 import os
@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_while_it_loads_is_started_again(tmp_path):
 
 @pytest.mark.usefixtures("_both")
 def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
-    with pytest.raises(UserError, match=r"killed by signal 9\) while loading 'one', and so did the one before it"):
+    with refuses("not_loaded", stage="one", cause="killed by signal 9"):
         facts(tmp_path, kills=9)
 
 

@@ -12,11 +12,11 @@ import pytest
 import tiny_audio_models
 import torch
 from glides import glide
+from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.auto_att import QUESTION, SYSTEM
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -105,7 +105,7 @@ def test_the_metric_is_the_score_and_is_for_mandarin():
     assert refused.status == "refused" and "was trained on Mandarin speech, and the language is 'en'" in refused.reason
     assert metric.range == (1, 3) and metric.higher_is_better
     assert build_metric("auto_att@bfloat16").protocol == "auto-att/first-30s/1/bfloat16-weights"
-    with pytest.raises(UserError, match="has no '@float16'"):
+    with refuses("no_point_of_metric", point="float16"):
         build_metric("auto_att@float16")
 
 
@@ -118,10 +118,10 @@ def test_weights_in_half_precision_come_near(feature, folder):
 
 def test_weights_of_something_else_are_one_sentence(tmp_path, folder):
     other = tiny_audio_models.write_auto_att(tmp_path / "words", words=("Good", "Fair"))
-    with pytest.raises(WeightsError, match="write 'Bad' as 3 tokens; expected one"):
+    with refuses("tokens_unexpected", text="Bad", tokens=3):
         load_feature("auto-att", device="cpu", weights=other).load()
     shutil.copytree(folder, tmp_path / "kind")
     config = tmp_path / "kind" / "config.json"
     config.write_text(config.read_text().replace('"qwen2_audio"', '"qwen2"'))
-    with pytest.raises(WeightsError, match="of the kind 'qwen2'; auto-att needs 'qwen2_audio'"):
+    with refuses("weights_kind", folder="kind", kind="qwen2", expected="qwen2_audio"):
         load_feature("auto-att", device="cpu", weights=str(tmp_path / "kind")).load()

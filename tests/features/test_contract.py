@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import features
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.scorers import SCORERS
-from codec_bench.messages.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError
 from codec_bench.weights import checkpoint, checkpoint_names
 
 NAMES = sorted(features.TABLE)
@@ -48,7 +49,7 @@ def test_it_says_what_it_is(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in WITH_WEIGHTS])
 def test_without_weights_it_names_the_command(name, nothing_here):
-    with pytest.raises(WeightsError, match="codec-bench weights fetch"):
+    with refuses("weights_missing", hint="codec-bench weights fetch"):
         load_feature(name)
     entries = [checkpoint(n) for n in checkpoint_names() if n == name or name in checkpoint(n).used_by]
     assert entries and all(entry.licence for entry in entries)

@@ -10,11 +10,11 @@ import textwrap
 
 import numpy as np
 import pytest
+from refusals import refuses
 from speechmos_scores import RATE, SCORES, assert_scores, speechmos
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable, dnsmos, load_feature
-from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 
 TOLERANCE = 1e-4
 LENGTHS_S = (0.1, 2.3, 9.01, 9.02, 10.99, 12)
@@ -166,23 +166,23 @@ def test_signals_without_a_score_are_unavailable(feature, speech):
 
 
 def test_an_unknown_variant_names_the_known():
-    with pytest.raises(UserError, match="all-window'") as caught:
+    with refuses("no_variant", variant="all-window") as caught:
         load_feature("dnsmos[all-window]")
     assert "all-windows" in caught.value.hint
 
 
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="speechmos"):
+    with refuses("package_not_installed", package="speechmos"):
         load_feature("dnsmos")
 
 
 def test_weights_from_a_folder(feature, speech, tmp_path):
     installed = feature._folder
-    with pytest.raises(WeightsError, match=r"sig_bak_ovr\.onnx"):
+    with refuses("no_file", path="sig_bak_ovr.onnx"):
         load_feature("dnsmos", weights=str(tmp_path))
     shutil.copy(installed / "sig_bak_ovr.onnx", tmp_path)
-    with pytest.raises(WeightsError, match=r"model_v8\.onnx"):
+    with refuses("no_file", path="model_v8.onnx"):
         load_feature("dnsmos", weights=str(tmp_path))
     shutil.copy(installed / "model_v8.onnx", tmp_path)
     assert load_feature("dnsmos", weights=str(tmp_path)).compute([speech[:RATE]]) == feature.compute([speech[:RATE]])
@@ -191,10 +191,10 @@ def test_weights_from_a_folder(feature, speech, tmp_path):
 def test_weights_of_something_else_are_refused(feature, tmp_path):
     for name in ("sig_bak_ovr.onnx", "model_v8.onnx"):
         shutil.copy(feature._folder / "model_v8.onnx", tmp_path / name)
-    with pytest.raises(WeightsError, match="another network"):
+    with refuses("weights_of_another_model"):
         load_feature("dnsmos", weights=str(tmp_path)).compute([np.zeros(RATE, np.float32)])
     (tmp_path / "sig_bak_ovr.onnx").write_bytes(b"no network at all")
-    with pytest.raises(WeightsError, match="not an ONNX file"):
+    with refuses("not_onnx"):
         load_feature("dnsmos", weights=str(tmp_path)).compute([np.zeros(RATE, np.float32)])
 
 

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny_speech import write_s3prl
 
 torch = pytest.importorskip("torch")
@@ -14,7 +15,6 @@ pytestmark = pytest.mark.skipif(find_spec("s3prl") is None, reason="s3prl is not
 
 from codec_bench.features import Unavailable, load_feature  # noqa: E402
 from codec_bench.features.speakers.s3prl import mended  # noqa: E402
-from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,11 @@ def test_they_are_s3prls_own(checkpoint, rng, name, position):
 def test_what_cannot_be_had_says_why(checkpoint):
     feature = load_feature("s3prl-frames[wavlm_local@9]", weights=checkpoint)
     for _ in range(2):
-        with pytest.raises(WeightsError, match="has 3 hidden states; 9 was"):
+        with refuses("layer_beyond", layers=3, layer=9):
             feature.load()
-    with pytest.raises(UserError, match=r"write s3prl-frames\[NAME\]") as caught:
+    with refuses("upstream_unnamed", feature="s3prl-frames", hint="write s3prl-frames[NAME]"):
         load_feature("s3prl-frames")
-    assert "needs the name of an upstream" in caught.value.message
-    with pytest.raises(UserError, match="'last' is no number"):
+    with refuses("not_a_layer", layer="last"):
         load_feature("s3prl-frames[hubert_base@last]")
     (silent,) = load_feature("s3prl-frames[fbank]").compute([np.zeros(4000, np.float32)])
     assert isinstance(silent, Unavailable)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import librosa
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.features import Unavailable
 from codec_bench.features.level import Level
-from codec_bench.messages.errors import UserError
 
 
 @pytest.mark.compares("level", weights="none")
@@ -33,5 +33,5 @@ def test_a_full_scale_sine_is_three_decibels_down():
 def test_signals_without_a_level():
     empty, nan = Level().compute([np.zeros(0, np.float32), np.full(9, np.nan, np.float32)])
     assert isinstance(empty, Unavailable) and isinstance(nan, Unavailable)
-    with pytest.raises(UserError, match="no weights"):
+    with refuses("no_weights_to_replace"):
         Level(weights="x")

@@ -6,11 +6,11 @@ import importlib.util
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable
 from codec_bench.features.mel_cepstrum import MelCepstrum
-from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE = 16_000
 
@@ -50,8 +50,8 @@ def test_signals_without_an_envelope(speech):
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    with pytest.raises(UserError, match="no weights"):
+    with refuses("no_weights_to_replace"):
         MelCepstrum(weights="somewhere")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="mel_cepstrum"):
+    with refuses("package_not_installed", feature="mel_cepstrum"):
         MelCepstrum()

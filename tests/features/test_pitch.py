@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import part, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable
 from codec_bench.features.pitch import Pitch
-from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE = 16_000
 
@@ -81,16 +81,16 @@ def test_another_release_of_swift_is_refused(monkeypatch):
     from codec_bench.features import pitch
 
     monkeypatch.setattr(pitch, "package_version", lambda name: "0.30.1")
-    with pytest.raises(UserError, match=r"needs swift-f0 0\.3, and 0\.30\.1 is installed"):
+    with refuses("package_version_unexpected", package="swift-f0", version="0.3", installed="0.30.1"):
         Pitch(variant="swift")
     monkeypatch.setattr(pitch, "package_version", lambda name: None)
-    with pytest.raises(MissingExtra, match="swift-f0"):
+    with refuses("package_not_installed", package="swift-f0", feature=part("swift")):
         Pitch(variant="swift")
 
 
 def test_world_without_pyworld_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="pyworld") as caught:
+    with refuses("package_not_installed", package="pyworld") as caught:
         Pitch(variant="world")
     assert "codec-bench[pitch]" in caught.value.hint
 
@@ -98,13 +98,13 @@ def test_world_without_pyworld_says_what_to_install(monkeypatch):
 def test_pyworld_that_lacks_its_own_packages_says_so(monkeypatch, pyworld):
     monkeypatch.delitem(sys.modules, "pyworld")
     monkeypatch.setitem(sys.modules, "pkg_resources", None)  # as with a setuptools that no longer brings it
-    with pytest.raises(MissingExtra, match="pkg_resources"):
+    with refuses("package_not_installed", package="pkg_resources"):
         Pitch(variant="world").compute([np.zeros(RATE, np.float32)])
 
 
 def test_another_tracker_and_weights_are_refused():
-    with pytest.raises(UserError, match="no tracker 'crepe'"):
+    with refuses("no_variant", variant="crepe"):
         Pitch(variant="crepe")
-    with pytest.raises(UserError, match="no weights"):
+    with refuses("no_weights_to_replace"):
         Pitch(weights="folder")
     assert Pitch().protocol != Pitch(variant="world").protocol

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import tiny_speech
 from glides import glide
+from refusals import part, refuses
 
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features import scoreq as module
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.weights import load_state
 
@@ -118,12 +118,12 @@ def test_too_short_is_unavailable_and_harms_nobody(paths, signals):
 def test_domains_modes_and_precisions_have_their_own_protocols():
     assert module.Scoreq.protocol_id() == module.Scoreq.protocol_id("natural") == "scoreq-natural-nr/1"
     assert module.ScoreqEmbedding.protocol_id("synthetic", "float16") == "scoreq-synthetic-ref/1/float16-weights"
-    with pytest.raises(UserError, match="SCOREQ has no domain 'music'"):
+    with refuses("no_variant", variant="music", name="SCOREQ"):
         module.Scoreq.protocol_id("music")
-    with pytest.raises(WeightsError, match="weights fetch scoreq-synthetic-ref"):
+    with refuses("weights_missing", hint="weights fetch scoreq-synthetic-ref"):
         load_feature("scoreq-embedding[synthetic]")
 
 
 def test_weights_of_the_other_mode_are_one_sentence(paths):
-    with pytest.raises(WeightsError, match="lack"):
+    with refuses("tensors_wrong", difference=part("lack")):
         tiny_speech.SmallScoreq(weights=paths[False]).load()

@@ -8,6 +8,7 @@ import tiny_speech
 import torch
 import transformers
 from glides import glide
+from refusals import refuses
 
 from codec_bench.audio.noises import noises
 from codec_bench.audio.resample import prepare
@@ -15,7 +16,7 @@ from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import ttsds2_activations as activations
 from codec_bench.features.ttsds2 import SET_RATE_HZ, prepare_signals
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, WeightsError
+from codec_bench.messages.errors import WeightsError
 
 LENGTHS = (14_001, 30_000, 640, 22_017, 14_001)
 
@@ -179,10 +180,10 @@ def test_signals_are_prepared_as_in_a_set(signals):
 def test_names_and_weights(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
     for name in ("ttsds2-pitch", "ttsds2-wav2vec2", "ttsds2-whisper"):
-        with pytest.raises(UserError, match=f"{name} has no variant 'babble'") as caught:
+        with refuses("no_variant", name=name, variant="babble") as caught:
             load_feature(f"{name}[babble]")
         assert caught.value.hint == f"use {name}, or {name}[noise]"
-    with pytest.raises(UserError, match="has no weights"):
+    with refuses("no_weights_to_replace"):
         load_feature("ttsds2-pitch", weights=str(tmp_path))
     weights = tiny_speech.write_ttsds2_whisper(tmp_path / "whisper")
     with pytest.raises(WeightsError):

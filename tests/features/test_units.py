@@ -11,10 +11,10 @@ import pytest
 import tiny_speech
 import torch
 from glides import glide
+from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features.units import HubertUnits
-from codec_bench.messages.errors import UserError, WeightsError
 
 LENGTHS = (9001, 640, 12_000, 400, 7017)
 
@@ -70,9 +70,9 @@ def test_what_is_not_finite_is_no_unit(folder, signals):
 
 def test_protocols_and_weights(folder):
     assert HubertUnits.protocol_id("hubert-km100", "float16") == "hubert-km100-base-ls960/1/float16-weights"
-    with pytest.raises(UserError, match="hubert-km50 has no '@int8'"):
+    with refuses("no_point_of_metric", name="hubert-km50", point="int8"):
         HubertUnits.protocol_id("hubert-km50", "int8")
-    with pytest.raises(WeightsError, match="weights fetch hubert-base-ls960"):
+    with refuses("weights_missing", hint="weights fetch hubert-base-ls960"):
         load_feature("hubert-km50")
-    with pytest.raises(WeightsError, match="have 200 clusters of 32 numbers; expected 100 of 32"):
+    with refuses("centres_unexpected", clusters=200, width=32, expected=100, expected_width=32):
         tiny_speech.SmallUnits("hubert-km100", weights=folder).load()

@@ -11,16 +11,16 @@ import pytest
 import tiny_speech
 from glides import glide
 from hostile import Hostile
+from refusals import refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable, encoder_feature, load_feature, padded, utmos
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, WeightsError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))
 TOLERANCE = EXPECTED["tolerance"]
-FILE = "utmos22_strong_step7459_v1.pt"
+FILE = {"code": "weights_folder_lacks", "names": "utmos22_strong_step7459_v1.pt"}
 FIELD = 400
 
 
@@ -134,16 +134,16 @@ def test_bfloat16_is_near_and_another_protocol(small_folder, small, embedded):
 def test_protocols_need_no_weights():
     assert utmos.Utmos.protocol_id() == "utmos22-strong/speechmos-1.2"
     assert utmos.Utmos.protocol_id("tf32") == "utmos22-strong/speechmos-1.2/tf32"
-    with pytest.raises(UserError, match="@int8"):
+    with refuses("no_point_of_metric", point="int8"):
         utmos.Utmos.protocol_id("int8")
 
 
 def test_missing_weights_explain_how_to_fetch_them(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
-    with pytest.raises(WeightsError, match="codec-bench weights fetch utmos22-strong"):
+    with refuses("weights_missing", hint="codec-bench weights fetch utmos22-strong"):
         load_feature("utmos")
-    with pytest.raises(WeightsError, match=FILE):
+    with refuses(**FILE):
         load_feature("utmos", weights=str(tmp_path))
 
 
@@ -156,7 +156,7 @@ def test_files_of_something_else_are_one_sentence(tmp_path):
     (tmp_path / "text.pt").write_text("not weights")
     (tmp_path / "evil.pt").write_bytes(pickle.dumps({"blstm.weight_ih_l0": Hostile(tmp_path / "touched")}, protocol=2))
     for name in ("other.pt", "text.pt", "evil.pt"):
-        with pytest.raises(WeightsError, match=name):
+        with refuses("tensors_wrong|weights_not_read", path=name):
             load_feature("utmos", weights=str(tmp_path / name)).load()
     assert not (tmp_path / "touched").exists()
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tiny_speech
 from glides import glide
+from refusals import part, refuses
 
 from codec_bench.features import Unavailable
 from codec_bench.features.audiobox import WINDOW, Audiobox
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import load_state
@@ -108,17 +108,17 @@ def test_four_metrics_read_one_feature():
     assert (score.value, score.detail) == (2.0, {"windows": 2})
     assert metric.higher_is_better is None and metric.worst(text=None, language=None) is None
     assert build_metric("audiobox_pq").worst(text=None, language=None).value == 1
-    with pytest.raises(UserError, match="@int8"):
+    with refuses("no_point_of_metric", point="int8"):
         Audiobox.protocol_id("int8")
 
 
 def test_configurations_of_other_networks_are_one_sentence(folder, tmp_path):
     for name, changes, says in (
-        ("layers", {"nth_layer": 7}, r"another network's: nth_layer 7 \(expected 13\)"),
-        ("axes", {"target_transform": {}}, "KeyError"),
-        ("deeper", {"proj_num_layer": 4}, "lack"),
+        ("layers", {"nth_layer": 7}, {"code": "weights_of_another_model", "difference": "nth_layer 7 (expected 13)"}),
+        ("axes", {"target_transform": {}}, {"code": "file_not_readable", "cause": part("KeyError")}),
+        ("deeper", {"proj_num_layer": 4}, {"code": "tensors_wrong", "difference": part("lack")}),
     ):
         other = shutil.copytree(folder, tmp_path / name)
         (other / "config.json").write_text(json.dumps({**tiny_speech.AESTHETICS, **changes}), "utf-8")
-        with pytest.raises(WeightsError, match=says):
+        with refuses(**says):
             tiny_speech.SmallAudiobox(weights=str(other)).load()

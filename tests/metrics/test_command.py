@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import evaluate
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 SNR = """
@@ -66,13 +66,13 @@ def test_a_program_that_fails_is_a_status(script, metric):
 
 
 def test_a_file_that_is_wrong_is_one_sentence(metric, tmp_path):
-    with pytest.raises(UserError, match=r"the program has no \{reference\} among its arguments"):
+    with refuses("no_placeholder", role="program", name="reference"):
         build_metric(metric(arguments='"{estimate}"'))
-    with pytest.raises(UserError, match="value has 0 groups; expected one, the number"):
+    with refuses("value_groups", groups=0):
         build_metric(metric(more="value: '[0-9]+'"))
     path = Path(metric())
     path.write_text(path.read_text().replace(sys.executable, "no-such-tool"))
-    with pytest.raises(UserError, match="there is no program 'no-such-tool' to run as the metric"):
+    with refuses("no_program", program="no-such-tool", role="metric"):
         build_metric(str(path))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 
 import pytest
+from refusals import refuses
 
 from codec_bench.api.metric_names import COST, metric_rows
-from codec_bench.messages.errors import UnknownName
 from codec_bench.metrics import REGISTRY, TOPICS, build_metric, licences_of, weights_of
 from codec_bench.metrics.costs import COSTS, FIELDS, cost_of
 
@@ -60,5 +60,5 @@ def test_the_list_is_ordered_by_topic_need_or_cost(monkeypatch):
     costs = [(row["name"], row[COST]) for row in metric_rows("cost")]
     assert costs[:3] == [("snr", 0.5), ("stoi", 2.0), ("wer", 9.0)]
     assert all(cost is None for _, cost in costs[3:])
-    with pytest.raises(UnknownName, match="needs"):
+    with refuses("unknown_name", hint="needs"):
         metric_rows("price")

@@ -7,12 +7,12 @@ import pytest
 import tiny_speech
 import torch
 from glides import glide
+from refusals import refuses
 
 from codec_bench import features
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.networks import distillmos
@@ -109,12 +109,12 @@ def test_the_metric_is_the_score():
 
 
 def test_other_weights_are_one_sentence(tmp_path):
-    with pytest.raises(WeightsError, match=r"distill_mos_v7\.pt"):
+    with refuses("weights_folder_lacks", names="distill_mos_v7.pt"):
         load_feature("distillmos", weights=str(tmp_path))
     file = tmp_path / "distill_mos_v7.pt"
     torch.save({"model": {"cnn.cnn.0.weight": torch.zeros(3)}}, file)
-    with pytest.raises(WeightsError, match="not those of this model"):
+    with refuses("tensors_wrong"):
         load_feature("distillmos", weights=str(file)).load()
     torch.save({"cnn.cnn.0.weight": torch.zeros(3)}, file)
-    with pytest.raises(WeightsError, match="no entry 'model'"):
+    with refuses("no_weights_entry", key="model"):
         load_feature("distillmos", weights=str(file)).load()

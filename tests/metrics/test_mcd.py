@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.metrics.base import inputs_or_score
 
@@ -70,5 +70,5 @@ def test_warping_forgives_speed_and_leaves_quiet_frames_out():
 
 
 def test_there_is_one_variant():
-    with pytest.raises(UserError, match=r"mcd has no variant 'sl'"):
+    with refuses("no_variant", name="mcd", variant="sl"):
         build_metric("mcd[sl]")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from refusals import refuses
 from tiny_speech import write_ctc
 
 from codec_bench import Audio, load_metric
 from codec_bench.features import load_feature
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 
 NAME = "phones-wav2vec2-lv60"
@@ -67,9 +67,9 @@ def test_phones_are_transformers_and_errors_are_jiwers(weights, signals):
 def test_other_recognisers_and_rules_are_one_sentence():
     assert build_metric("per").protocol == f"per/{NAME}/greedy/whole-to-60s/none"
     assert build_metric(f"per[{NAME}@bfloat16]").name == f"per[{NAME}@bfloat16]"
-    with pytest.raises(UserError, match="per has no recogniser of phones 'whisper-tiny'"):
+    with refuses("no_variant", variant="whisper-tiny", name="per"):
         build_metric("per[whisper-tiny]")
-    with pytest.raises(UserError, match="per has no rule '@whisper-en'"):
+    with refuses("no_point_of_metric", point="whisper-en", name="per"):
         build_metric("per@whisper-en")
-    with pytest.raises(UserError, match="does not transcribe speech"):
+    with refuses("not_a_recogniser"):
         build_metric(f"wer[{NAME}]")

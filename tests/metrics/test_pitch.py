@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features.pitch import Pitch
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import expand
 from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.metrics.pitch import F0Corr, F0Rmse, VoicedInBoth, VuvError
@@ -112,7 +112,7 @@ def test_names_units_and_protocols():
         (name,) = metric.reference_features
         tracker = Pitch(variant=name.partition("[")[2].rstrip("]") or None).protocol.removeprefix("pitch/")
         assert tracker in metric.protocol
-    with pytest.raises(UserError, match="no variant 'versa'"):
+    with refuses("no_variant", variant="versa"):
         VuvError("versa")
 
 

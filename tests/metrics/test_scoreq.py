@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -35,5 +35,5 @@ def test_the_distance_is_euclidean_and_its_own_zero():
 
 
 def test_other_domains_are_one_sentence():
-    with pytest.raises(UserError, match="SCOREQ has no domain 'music'"):
+    with refuses("no_variant", variant="music", name="SCOREQ"):
         build_metric("scoreq_ref[music]")

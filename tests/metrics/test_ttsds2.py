@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import evaluate
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.stats.embeddings import KEY, unpack_embeddings
@@ -83,7 +83,7 @@ def test_one_item_is_refused_and_sets_are_not_compared(tmp_path, items):
         NAMES[0]
     ]
     assert summary["value"] is None and "at least 2 items; there are 1" in summary["note"]
-    with pytest.raises(UserError, match="ttsds2_pitch is a value of a whole set"):
+    with refuses("set_metric_compared", metric="ttsds2_pitch"):
         item_fold(NAMES[0], build_metric(NAMES[0]).aggregate)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tiny_speech
 from glides import glide
+from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature, utmosv2
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.networks import utmosv2 as network
@@ -248,7 +248,7 @@ def test_the_metric_is_the_score():
     other = build_metric("utmosv2[five-folds]")
     assert other.protocol == "utmosv2/fusion-stage3/5-folds/draws-5"
     assert other.estimate_features == ("utmosv2[five-folds]",)
-    with pytest.raises(UserError, match="'ten-folds'"):
+    with refuses("no_variant", variant="ten-folds"):
         build_metric("utmosv2[ten-folds]")
 
 
@@ -257,11 +257,11 @@ def test_other_weights_are_one_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
-    with pytest.raises(WeightsError, match="codec-bench weights fetch utmosv2-folds"):
+    with refuses("weights_missing", hint="codec-bench weights fetch utmosv2-folds"):
         load_feature("utmosv2[five-folds]")
-    with pytest.raises(WeightsError, match=r"fold0_s42_best_model\.pth"):
+    with refuses("weights_folder_lacks", names="fold0_s42_best_model.pth"):
         load_feature("utmosv2", weights=str(tmp_path))
     file = tmp_path / "fold0_s42_best_model.pth"
     torch.save({"fc.weight": torch.zeros(3)}, file)
-    with pytest.raises(WeightsError, match="not those of this model"):
+    with refuses("tensors_wrong"):
         load_feature("utmosv2", weights=str(file)).load()

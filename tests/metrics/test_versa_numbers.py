@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.metrics import Inputs, build_metric, versa
@@ -97,7 +98,7 @@ def test_names_and_declarations(tmp_path):
     with pytest.raises(UnknownName):
         build_metric("versa/nonsense")
     (tmp_path / "other.yaml").write_text("- name: pesq\n")
-    with pytest.raises(UserError, match="no entry"):
+    with refuses("no_versa_entry"):
         build_metric(f"versa/stoi[{tmp_path}/other.yaml]")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 
@@ -51,5 +51,5 @@ def test_signals_shorter_than_a_piece():
 
 def test_rates_and_variants():
     assert (build_metric("warpq").rate_hz, build_metric("warpq[versa]").rate_hz) == (16_000, 8_000)
-    with pytest.raises(UserError, match=r"warpq has no variant 'mos'"):
+    with refuses("no_variant", name="warpq", variant="mos"):
         build_metric("warpq[mos]")

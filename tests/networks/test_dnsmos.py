@@ -8,11 +8,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import part, refuses
 from speechmos_scores import RATE, Remembering, assert_scores, speechmos_files
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable, dnsmos, load_feature
-from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.networks import dnsmos as dnsmos_torch
 
 TOLERANCE = 1e-4
@@ -165,19 +165,19 @@ def test_a_gpu_that_onnxruntime_does_not_use_is_an_error(monkeypatch):
         pytest.skip("this onnxruntime knows CUDA")
     with (
         pytest.warns(UserWarning, match="CUDAExecutionProvider"),
-        pytest.raises(UserError, match="cannot use this GPU"),
+        refuses("onnxruntime_without_gpu"),
     ):
         load_feature("dnsmos@onnxruntime", device="cuda:0").load()
 
 
 def test_without_onnxruntime_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtra, match="onnxruntime"):
+    with refuses("package_not_installed", package="onnxruntime", feature=part("onnxruntime")):
         load_feature("dnsmos@onnxruntime").load()
 
 
 def test_another_way_is_refused():
-    with pytest.raises(UserError, match="no '@tf32'") as caught:
+    with refuses("no_point_of_metric", point="tf32") as caught:
         load_feature("dnsmos@tf32")
     assert "torch" in caught.value.hint
 

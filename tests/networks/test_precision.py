@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refuses
 
 from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 
 
@@ -18,7 +18,7 @@ def test_each_way_of_computing_has_an_id_of_its_own():
 
 @pytest.mark.parametrize(("known", "point"), [(BY_WEIGHTS, "float32"), (BY_WEIGHTS, "half"), (BY_AUTOCAST, "float16")])
 def test_an_unknown_name_lists_the_known_ones(known, point):
-    with pytest.raises(UserError, match=f"x has no '@{point}'") as caught:
+    with refuses("no_point_of_metric", name="x", point=point) as caught:
         parse_precision("x", point, known)
     assert all(f"x@{name}" in caught.value.hint for name in known)
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
+from refusals import refuses
 
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.hugging_face import export_hugging_face
@@ -103,27 +104,27 @@ def test_a_codec_run_has_the_name_of_its_data(build, tmp_path):
     name, results = model_index_to_eval_results(index["model-index"])
     assert "/data" not in yaml.safe_dump(index)  # the paths of this machine are nobody's business
     assert name == "opus-12k" and {(r.task_type, r.dataset_type) for r in results} == {("audio-to-audio", "vctk")}
-    with pytest.raises(UserError, match="not a data set of the Hugging Face hub"):
+    with refuses("not_hub_data"):
         export_hugging_face(local, "hf-eval-results", None, metric="stoi")
     hub = build(("unprocessed", "opus-12k"), benchmark=None, named=f"hf:owner/set@{COMMIT}:en:test")
     (entry,) = parse_eval_result_entries(written(hub, "hf-eval-results", tmp_path, metric="stoi")[0])
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("owner/set", "en", COMMIT)
-    with pytest.raises(UserError, match="holds one value, and the run has 3 metrics"):
+    with refuses("export_one_value", metrics=3):
         export_hugging_face(hub, "hf-eval-results", None)
 
 
 @pytest.mark.parametrize(
     "of, chosen, error, says",
     [
-        ({"state": "answered"}, {}, UserError, "not finished"),
-        ({"systems": ("a", "b")}, {}, UserError, "one system, and the run has 2: a, b"),
-        ({}, {"system": "c"}, UnknownName, "c"),
-        ({}, {"metric": "mos"}, UnknownName, "mos"),
-        ({}, {"metric": "pesq"}, UserError, "has no value"),
-        ({"data": {"path": "rows.jsonl"}}, {}, UserError, "not a data set of the Hugging Face hub"),
+        ({"state": "answered"}, {}, UserError, {"code": "export_unfinished"}),
+        ({"systems": ("a", "b")}, {}, UserError, {"code": "export_one_system", "systems": 2, "names": "a, b"}),
+        ({}, {"system": {"code": "unknown_name", "name": "c"}}, UnknownName, {"code": "unknown_name", "name": "c"}),
+        ({}, {"metric": {"code": "unknown_name", "name": "mos"}}, UnknownName, {"code": "unknown_name", "name": "mos"}),
+        ({}, {"metric": "pesq"}, UserError, {"code": "metric_without_value"}),
+        ({"data": {"path": "rows.jsonl"}}, {}, UserError, {"code": "not_hub_data"}),
     ],
 )
 def test_what_the_format_cannot_hold_is_refused(build, tmp_path, of, chosen, error, says):
-    with pytest.raises(error, match=says):
+    with refuses(**says):
         export_hugging_face(build(**of), "hf-eval-results", tmp_path / "out.yaml", **chosen)
     assert not (tmp_path / "out.yaml").exists()

@@ -10,8 +10,8 @@ import subprocess
 from html.parser import HTMLParser
 
 import pytest
+from refusals import refuses
 
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.paper import (
     COLUMNS,
@@ -329,12 +329,12 @@ def test_formulas_are_neutralised_in_the_csv_alone(make_run, tmp_path, monkeypat
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
 def test_a_format_that_a_summary_does_not_have_is_named(demo_run, form):
-    with pytest.raises(UserError, match=rf"no format '{form}' for a summary.*csv, markdown, latex.*without --summary"):
+    with refuses("no_export_format", format=form, hint="csv, markdown, latex"):
         export_summary(demo_run, form, None)
 
 
 def test_a_folder_that_is_not_there_is_named(demo_run, tmp_path):
-    with pytest.raises(UserError, match="there is no folder"):
+    with refuses("file_not_writable", hint="there is no folder"):
         export_summary(demo_run, "latex", tmp_path / "nowhere" / "x.tex")
 
 

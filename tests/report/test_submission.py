@@ -6,11 +6,11 @@ import json
 
 import miniature
 import pytest
+from refusals import part, refuses
 
 from codec_bench.api.export import export
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark import load_benchmark
-from codec_bench.messages.errors import UserError
 
 MODEL = """
 from codec_bench.models.base import Model, ModelInfo
@@ -64,17 +64,17 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
 
 def test_a_part_of_the_questions_and_a_failed_answer_are_no_file(tmp_path, monkeypatch):
     run = send(tmp_path, monkeypatch, size=9000)
-    with pytest.raises(UserError, match="the run holds 6 of 9,000 questions, and the file must hold all"):
+    with refuses("submission_incomplete", answered=6, questions=9000):
         export(run, form="submission")
     (tmp_path / "again").mkdir()
     run = send(tmp_path / "again", monkeypatch, down="row-2")
-    with pytest.raises(UserError, match="1 of 6 questions have no answer, first 'row-2': the line was down"):
+    with refuses("submission_failed", failed=1, questions=6, id="row-2", reason=part("the line was down")):
         export(run, form="submission")
 
 
 def test_a_benchmark_with_published_answers_has_no_such_file(tmp_path, monkeypatch):
     run = send(tmp_path, monkeypatch, name="mmar")
-    with pytest.raises(UserError, match="'mmar' is no benchmark whose answers are sent to a service"):
+    with refuses("no_submission", benchmark="mmar"):
         export(run, form="submission")
-    with pytest.raises(UserError, match="--system and --metric are for"):
+    with refuses("option_for"):
         export(run, form="submission", metric="withheld")

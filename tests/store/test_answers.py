@@ -8,9 +8,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from refusals import part, refuses
 
 import codec_bench
-from codec_bench.messages.errors import RunLocked, RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
 from codec_bench.store.record import Run
@@ -214,7 +215,7 @@ def test_a_metrics_scores_are_written_over(tmp_path):
 def test_what_was_requested_must_match_with_the_difference_reported(tmp_path):
     opened(tmp_path).close()
     other = {**PRINT, "asked": {"prompt": {"text": "Say {{ question }}"}, "seed": 0}}
-    with pytest.raises(RunMismatch, match=r"asked\.prompt\.text was \{\{ question \}\}, now Say \{\{ question \}\}"):
+    with refuses("other_settings", differences="asked.prompt.text was {{ question }}, now Say {{ question }}"):
         AnswerWriter(tmp_path, other)
     opened(tmp_path).close()
 
@@ -227,7 +228,7 @@ def test_rules_of_scoring_are_free_until_the_first_score(tmp_path):
         writer.write_answers([pair(0)])
     with closing(opened(tmp_path, rules(2))) as writer:
         writer.write_marked([marked(0)], {0: Reading(None, "yes")})
-    with pytest.raises(RunMismatch, match=r"scored\.metrics\.m was m/2, now m/3"):
+    with refuses("other_settings", differences="scored.metrics.m was m/2, now m/3"):
         AnswerWriter(tmp_path, rules(3))
     with closing(opened(tmp_path, rules(3), replacing=("scored",))) as writer:
         writer.delete_scores()
@@ -294,7 +295,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
         writer.write_answers([pair(0)])
         writer.write_marked([marked(0)], {0: Reading(None, "yes")})
     both = {"asked": {"prompt": "another"}, "scored": {"metrics": "others"}}
-    with pytest.raises(RunMismatch, match=r"asked\.prompt was"):
+    with refuses("other_settings", differences=part("asked.prompt was")):
         AnswerWriter(tmp_path, both, replacing=("scored",))
     with closing(open_run(tmp_path)) as run:
         assert run.meta["fingerprint"] == PRINT and list(run.metrics) == ["m"]
@@ -307,7 +308,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
 
 
 def test_one_process_writes_at_a_time(tmp_path):
-    with closing(opened(tmp_path)), pytest.raises(RunLocked, match="another process"):
+    with closing(opened(tmp_path)), refuses("run_locked"):
         AnswerWriter(tmp_path, PRINT)
 
 
@@ -354,18 +355,18 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, room):
     writer.write_answers([pair(0, "kept")])
     writer.write_marked([marked(0)], {0: Reading(None, "kept")})
     real, writer._db = writer._db, FullDisk(writer._db, room)
-    with pytest.raises(UserError, match="disk is full") as caught:
+    with refuses("record_not_writable", cause=part("disk is full")) as caught:
         writer.write_answers([pair(1), pair(2)])
     assert "make room" in caught.value.hint
     writer._db = real
     assert writer.answered() == {0: "ok"}, "two answers are there wholly or not at all"
     writer._db = FullDisk(real, min(room, 2))
-    with pytest.raises(UserError, match="disk is full"):
+    with refuses("record_not_writable", cause=part("disk is full")):
         writer.write_marked([marked(1), marked(2)], {1: Reading(None, "x"), 2: Reading(None, "x")})
     writer._db = FullDisk(real, 0)
-    with pytest.raises(UserError, match="disk is full"):
+    with refuses("record_not_writable", cause=part("disk is full")):
         writer.delete_scores()
-    with pytest.raises(UserError, match="disk is full"):
+    with refuses("record_not_writable", cause=part("disk is full")):
         writer.write_scores("model", "m", {0: Score.ok(0.0, "m/1")})
     writer._db = real
     assert writer.scored("m") == {0}
@@ -380,7 +381,7 @@ def test_forgetting_failures_on_a_full_disk_loses_nothing(tmp_path):
     writer.write_answers([pair(0), pair(1, None, "failed")])
     writer.write_marked([marked(0), marked(1, status="failed")], {})
     real, writer._db = writer._db, FullDisk(writer._db, 2)
-    with pytest.raises(UserError, match="disk is full"):
+    with refuses("record_not_writable", cause=part("disk is full")):
         writer.delete_failed_answers()
     writer._db = real
     assert writer.answered() == {0: "ok", 1: "failed"} and writer.scored("m") == {0, 1}

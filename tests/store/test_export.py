@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 import codec_bench
 from codec_bench.audio.clip import wav_bytes
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.export import COLUMNS, export_run, without_apostrophe, write_csv
@@ -89,7 +89,7 @@ def test_an_alignment_has_the_edits_that_an_error_rate_counts(eval_run, tmp_path
         counts = json.loads(row["detail"])
         names = {"equal": "hits", "substitute": "substitutions", "delete": "deletions", "insert": "insertions"}
         assert {name: edits[operation] for operation, name in names.items()} == {n: counts[n] for n in names.values()}
-    with pytest.raises(UserError, match="--alignment"):
+    with refuses("option_for", option="--alignment"):
         codec_bench.export(eval_run, form="csv", summary=True, alignment=True)
 
 
@@ -303,7 +303,7 @@ def test_polars_gives_the_same_table(eval_run):
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_a_package_that_is_not_installed_is_named(eval_run, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)  # an import then fails as if the package were absent
-    with pytest.raises(UserError, match=rf"'{package}', which is not installed \(hint: pip install {package}\)"):
+    with refuses("package_not_installed", package=package, hint=f"pip install {package}"):
         getattr(eval_run, f"to_{package}")()
 
 
@@ -486,16 +486,14 @@ def test_sqlite_neither_sorts_nor_stores_the_rows(eval_run, monkeypatch):
 def test_what_cannot_be_written_is_one_sentence(tmp_path):
     run = written(tmp_path / "run", [0.5] * 50)
     for form in ("csv", "jsonl", "parquet"):
-        with pytest.raises(
-            UserError, match=r"No such file or directory \(hint: there is no folder '.*nowhere'; make it"
-        ):
+        with refuses("file_not_writable", cause="No such file or directory", hint="nowhere'; make it"):
             export_run(run, form, tmp_path / "nowhere" / "x")
-        with pytest.raises(UserError, match="Is a directory"):
+        with refuses("file_not_writable", cause="Is a directory"):
             export_run(run, form, tmp_path)
         if os.path.exists("/dev/full"):
-            with pytest.raises(UserError, match="'/dev/full' cannot be written: No space left on device"):
+            with refuses("file_not_writable", path="/dev/full", cause="No space left on device"):
                 export_run(run, form, Path("/dev/full"))
-    with pytest.raises(UserError, match=r"no export format 'latex'.*with --summary"):
+    with refuses("no_export_format", format="latex", hint="with --summary"):
         export_run(run, "latex", None)
 
 
@@ -513,7 +511,7 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path, monkeypatch, form)
 
     monkeypatch.setattr(type(run), "rows", lambda _: broken())
     for target in (file, tmp_path / "new"):
-        with pytest.raises(UserError, match="No space left on device"):
+        with refuses("file_not_writable", cause="No space left on device"):
             export_run(run, form, target)
     assert file.read_bytes() == before and sorted(p.name for p in tmp_path.iterdir()) == ["run", "scores"]
 

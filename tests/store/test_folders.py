@@ -7,6 +7,7 @@ import json
 import os
 
 import pytest
+from refusals import refuses
 
 from codec_bench.messages.errors import RunLocked, UserError
 from codec_bench.store.folders import FolderLock, mark_finished, named_folder, own_folder
@@ -68,7 +69,7 @@ def test_a_folder_that_another_process_uses_is_left_alone():
         second = position()
         assert second.path != first.path
         assert f"the same run in {first.path} is being written by another process" in second.words
-        with pytest.raises(RunLocked, match="is being written by another process"):
+        with refuses("run_locked"):
             named_folder(first.path)
         with named_folder(first.path, shared=True) as shared:
             assert shared.lock is None
@@ -99,5 +100,5 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
 
 def test_a_file_in_the_place_of_the_folder_is_reported(tmp_path):
     (tmp_path / "runs").write_text("")
-    with pytest.raises(UserError, match="cannot be written"):
+    with refuses("file_not_writable"):
         position()

@@ -10,10 +10,9 @@ from contextlib import closing
 from zlib import crc32
 
 import pytest
-from refusals import refuses
+from refusals import part, refuses
 
 from codec_bench.data import Shard, Source, part_of
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.store.merge import join_pieces, merge_records
 from codec_bench.store.parts import MARK, mark_part, read_part
@@ -122,7 +121,7 @@ def test_parts_can_be_added_later(tmp_path, parts):
     assert first.missing == (3, 4) and not first.complete
     with closing(Run(out)) as run:
         assert run.meta["state"] == "partial" and run.meta["merged"]["missing"] == [3, 4]
-    with pytest.raises(UserError, match="1 of 4 shards are missing: 4/4"):
+    with refuses("shards_incomplete", causes="1 of 4 shards are missing: 4/4"):
         merge_records(parts[2:3], out)
     last = merge_records(parts[1:], out)
     assert last.complete and last.added == (3, 4)
@@ -137,25 +136,25 @@ def test_parts_can_be_added_later(tmp_path, parts):
     with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:
         writer.begin(SYSTEMS, METRICS, part_of(Source("made", list(SAMPLES)), Shard(1, 4)))
         writer.delete_failures()
-    with pytest.raises(UserError, match=r"shard 1/4 in .* has changed since it was merged"):
+    with refuses("shard_changed", shard="1/4", folder="part1", out="merged"):
         merge_records(parts, out)
 
 
 def test_missing_doubled_and_foreign_parts_are_named(tmp_path, parts):
-    with pytest.raises(UserError, match=r"2 of 4 shards are missing: 1/4, 3/4") as missing:
+    with refuses("shards_incomplete", causes="2 of 4 shards are missing: 1/4, 3/4") as missing:
         merge_records([parts[1], parts[3]], tmp_path / "out")
     assert "--partial" in missing.value.hint
     twice = shutil.copytree(parts[1], tmp_path / "twice")
-    with pytest.raises(UserError, match=f"shard 2/4 is there 2 times: .*{twice}"):
+    with refuses("parts_wrong", causes=part("shard 2/4 is there 2 times")):
         merge_records([*parts, twice], tmp_path / "out")
     other = write(tmp_path / "other", part_of(Source("made", list(SAMPLES)), Shard(3, 4)), {"data": "changed"})
-    with pytest.raises(UserError, match=f"'{other}' is of another run than .*: data was d, now changed"):
+    with refuses("parts_wrong", causes=part("data was d, now changed")):
         merge_records([*parts[:2], other, parts[3]], tmp_path / "out")
     eighth = write(tmp_path / "eighth", part_of(Source("made", list(SAMPLES)), Shard(3, 8)), {"data": "d"})
-    with pytest.raises(UserError, match="shards was 4, now 8"):
+    with refuses("parts_wrong", causes=part("shards was 4, now 8")):
         merge_records([*parts, eighth], tmp_path / "out")
     complete = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
-    with pytest.raises(UserError, match="a run of all samples"):
+    with refuses("parts_wrong", causes=part("a run of all samples")):
         merge_records([*parts, complete], tmp_path / "out")
     with refuses("not_merged"):
         merge_records(parts, complete)
@@ -166,7 +165,7 @@ def test_unfinished_and_changed_parts_are_refused_and_damaged_ones_always(tmp_pa
     source = part_of(Source("made", list(SAMPLES)), Shard(2, 4))
     shutil.rmtree(parts[1])
     write(parts[1], source, {"data": "d"}, state="running", leave_out=source.numbers[3:])
-    with pytest.raises(UserError, match=r"the run of shard 2/4 .* is not finished"):
+    with refuses("shards_incomplete", causes=part("the run of shard 2/4")):
         merge_records(parts, tmp_path / "out")
     merged = merge_records(parts, tmp_path / "out", partial=True)
     assert merged.unfinished == (2,)
@@ -178,7 +177,7 @@ def test_unfinished_and_changed_parts_are_refused_and_damaged_ones_always(tmp_pa
     record = parts[2] / "run.sqlite"
     record.write_bytes(record.read_bytes()[:-4096])
     for partial in (False, True):
-        with pytest.raises(UserError, match=r"1 of 4 parts cannot be merged: .*part3.* is damaged"):
+        with refuses("parts_wrong", wrong=1, parts=4, causes=part("is damaged")):
             merge_records(parts, tmp_path / "fresh", partial=partial)
 
 
@@ -187,7 +186,7 @@ def test_a_part_that_changed_after_it_was_marked_counts_as_unfinished(tmp_path, 
     assert mark["shard"] == "1/4" and mark["counts"]["failed_items"] > 0
     with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:
         writer.set_meta(note="somebody wrote here")
-    with pytest.raises(UserError, match=r"shard 1/4 .* is not finished"):
+    with refuses("shards_incomplete", causes=part("is not finished")):
         merge_records(parts, tmp_path / "out")
 
 
@@ -223,7 +222,7 @@ def test_shards_without_samples_are_not_missing(tmp_path):
     known = {"data": "d", "samples": 5}
     parts = [write(tmp_path / str(shard.number), part_of(source, shard), known) for shard in shards]
     assert len(parts) < 16 and merge_records(parts, tmp_path / "out").complete
-    with pytest.raises(UserError, match="shards are missing"):
+    with refuses("shards_incomplete", causes=part("shards are missing")):
         merge_records(parts[1:], tmp_path / "less")
 
 

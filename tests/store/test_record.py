@@ -9,9 +9,8 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from refusals import refuses
+from refusals import part, refuses
 
-from codec_bench.messages.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.export import COLUMNS, export_run
 from codec_bench.store.record import Run
@@ -89,7 +88,7 @@ def test_columns_come_by_id_with_what_is_missing(tmp_path):
     assert (numbers, numerators, denominators) == ([0, 2], [2, 2], [4, 4])
     assert speakers == ["speaker 0", "speaker 0"] and missing == {"undefined": 1}
     assert Run(tmp_path / "run").columns("x", "m")[0] == [1, 0, 2], "ordered by id: a, b, c"
-    with pytest.raises(UserError, match="no metric called 'z'"):
+    with refuses("unknown_name", kind="metric", name="z"):
         Run(tmp_path / "run").columns("x", "z")
 
 
@@ -108,7 +107,7 @@ def test_a_continued_run_knows_what_is_finished(tmp_path):
     again = RunWriter(tmp_path / "run", {"seed": 0})
     assert again.begin({"x": {}, "y": {}}, {"m": FACTS, "w": FACTS}, []) == {(0, 0), (0, 1), (0, 2)}
     again.close()
-    with pytest.raises(RunMismatch, match=r"seed was 0, now 1; extra was absent, now 2"):
+    with refuses("other_settings", differences="seed was 0, now 1; extra was absent, now 2"):
         RunWriter(tmp_path / "run", {"seed": 1, "extra": 2})
 
 
@@ -138,7 +137,7 @@ def test_items_of_one_sample_are_of_one_sound(tmp_path):
             if sound != "two":
                 writer.write([(0, item(name, sound))])
                 continue
-            with pytest.raises(RunMismatch, match="'a'"):
+            with refuses("sample_changed", sample="a"):
                 writer.write([(0, item(name, sound))])
             assert writer.count("items") == 2
 
@@ -155,15 +154,21 @@ def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
 @pytest.mark.parametrize(
     "make, says",
     [
-        (lambda p: None, "not a run folder"),
-        (lambda p: p.write_bytes(b""), "stopped before it began"),
-        (lambda p: p.write_bytes(b"x" * 5000), "does not begin as a run record does"),
-        (lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"), "not a run record: it has the tables other"),
+        (lambda p: None, {"code": "not_a_run_folder"}),
+        (lambda p: p.write_bytes(b""), {"code": "record_empty"}),
+        (
+            lambda p: p.write_bytes(b"x" * 5000),
+            {"code": "record_damaged", "fault": part("does not begin as a run record does")},
+        ),
+        (
+            lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"),
+            {"code": "not_a_record", "cause": "it has the tables other"},
+        ),
     ],
 )
 def test_what_is_no_run_is_reported(tmp_path, make, says):
     make(tmp_path / "run.sqlite")
-    with pytest.raises(UserError, match=says):
+    with refuses(**says):
         open_run(tmp_path)
 
 
@@ -188,9 +193,9 @@ def test_every_export_has_the_same_rows(tmp_path, capsys):
     import pyarrow.parquet
 
     assert [tuple(r.values()) for r in pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()] == expected
-    with pytest.raises(UserError, match="no export format 'xml'"):
+    with refuses("no_export_format", format="xml"):
         export_run(run, "xml", None)
-    with pytest.raises(UserError, match="standard output"):
+    with refuses("parquet_to_output"):
         export_run(run, "parquet", None)
 
 
@@ -205,5 +210,5 @@ def test_a_record_names_no_sound_outside_of_its_folder(tmp_path, path):
     with closing(Run(tmp_path / "run")) as run:
         items = run.items()
         assert next(items).audio == tmp_path / "run" / "audio/x/a.flac"
-        with pytest.raises(DamagedRecord, match=r"it keeps a sound at '.*secret\.flac', which is not in its folder"):
+        with refuses("record_damaged", fault=part("secret.flac")):
             list(items)

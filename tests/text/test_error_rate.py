@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.text import error_rate as text_error_rate
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.normalise import get_normaliser
@@ -160,28 +159,28 @@ def test_sides_must_match():
 
 
 def test_unknown_units_and_normalisers_are_named():
-    with pytest.raises(UnknownName, match="word"):
+    with refuses("unknown_name", name="words", hint="word"):
         error_rate(reference="a", estimate="a", unit="words")
-    with pytest.raises(UnknownName, match="whisper-en"):
+    with refuses("unknown_name", name="whisper-eng", hint="whisper-en"):
         error_rate(reference="a", estimate="a", normaliser="whisper-eng")
-    with pytest.raises(UnknownName, match="char"):
+    with refuses("unknown_name", name="chars", hint="char"):
         tokens("a", "chars")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reference": ["a", None]}, "reference 1 of an error rate is a NoneType"),
-        ({"estimate": ["a", float("nan")]}, "estimate 1 of an error rate is a float"),
-        ({"reference": b"a b", "estimate": b"a b"}, "is a bytes"),
-        ({"reference": {"x": "a"}, "estimate": {"x": "b"}}, "is a dict"),
-        ({"reference": 3}, "is a int"),
-        ({"normaliser": None}, "no normaliser called 'None'"),
-        ({"unit": None}, "no unit of error rates called 'None'"),
+        ({"reference": ["a", None]}, {"code": "not_a_text", "role": "reference", "index": 1, "type": "NoneType"}),
+        ({"estimate": ["a", float("nan")]}, {"code": "not_a_text", "role": "estimate", "index": 1, "type": "float"}),
+        ({"reference": b"a b", "estimate": b"a b"}, {"code": "not_texts", "type": "bytes"}),
+        ({"reference": {"x": "a"}, "estimate": {"x": "b"}}, {"code": "not_texts", "type": "dict"}),
+        ({"reference": 3}, {"code": "not_texts", "type": "int"}),
+        ({"normaliser": None}, {"code": "unknown_name", "kind": "normaliser", "name": "None"}),
+        ({"unit": None}, {"code": "unknown_name", "kind": "unit of error rates", "name": "None"}),
     ],
 )
 def test_what_is_no_text_is_named_in_one_sentence(arguments, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         error_rate(**{"reference": ["a", "b"], "estimate": ["a", "b"], **arguments})
 
 

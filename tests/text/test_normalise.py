@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.messages.errors import UnknownName
 from codec_bench.text.normalise import COMPOSED, get_normaliser
 from codec_bench.text.whisper import whisper_en
 
@@ -102,7 +101,7 @@ def test_texts_are_remembered_up_to_a_bound_and_one_name_is_one_object(name):
 
 
 def test_an_unknown_name_suggests_the_nearest():
-    with pytest.raises(UnknownName, match="whisper-en"):
+    with refuses("unknown_name", hint="whisper-en"):
         get_normaliser("wisper-en")
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 from codec_bench.text import normalise, own_steps, rules
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.language import script_language
@@ -197,7 +196,7 @@ def test_a_published_rule_says_which_languages_it_knows():
     result = one("das", "das", "de", "seed-tts")
     assert result.value is None
     assert "en and zh" in result.note
-    with pytest.raises(UserError, match="en and zh"):
+    with refuses("rule_language", languages="en and zh"):
         get_rule("seed-tts").trace("das", "de")
 
 
@@ -220,7 +219,7 @@ def test_unequal_lengths_are_refused():
 def test_names_are_known_and_near_ones_suggested():
     assert [get_rule(name).name for name in rule_names()] == rule_names()
     assert get_rule("seed-tts").name == "official/seed-tts-eval"
-    with pytest.raises(UnknownName, match="by-language"):
+    with refuses("unknown_name", name="by-languages", hint="by-language"):
         get_rule("by-languages")
 
 
@@ -242,7 +241,7 @@ def test_a_missing_package_is_named(monkeypatch):
         raise ImportError(module)
 
     monkeypatch.setattr(own_steps, "import_module", absent)
-    with pytest.raises(MissingExtra, match=r"codec-bench\[text\]"):
+    with refuses("package_not_installed", hint="codec-bench[text]"):
         own_steps.STEPS["wetext-zh"]()
 
 

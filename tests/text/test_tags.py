@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
@@ -66,9 +67,8 @@ def test_a_rule_that_drops_what_is_in_brackets_says_nothing(rule):
 
 
 def test_a_rule_that_there_is_not_has_no_untagged_form():
-    from codec_bench.messages.errors import UnknownName
 
-    with pytest.raises(UnknownName, match="seed-tsts"):
+    with refuses("unknown_name", name="seed-tsts"):
         get_rule("untagged/seed-tsts")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from refusals import refuses
 
-from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.find import find, lookup
 
 FILES = [
@@ -49,14 +48,14 @@ def test_a_folder_a_file_and_a_hub_id(entry, folder, tmp_path):
 
 def test_what_is_missing_is_named(entry, folder):
     (folder / "config.json").unlink()
-    with pytest.raises(WeightsError, match=r"has no config\.json$"):
+    with refuses("weights_folder_lacks", names="config.json"):
         find("net", str(folder))
-    with pytest.raises(WeightsError, match=r"there is no config\.json$"):
+    with refuses("weights_lack_siblings", names="config.json"):
         find("net", str(folder / "net.bin"))
     (folder / "net.bin").unlink()
-    with pytest.raises(WeightsError, match=r"has no net\.safetensors or net\.bin, and no config\.json$"):
+    with refuses("weights_folder_lacks", names="net.safetensors or net.bin, and no config.json"):
         find("net", str(folder))
-    with pytest.raises(WeightsError, match="hf download some/net --revision v1"):
+    with refuses("weights_not_local", hint="hf download some/net --revision v1"):
         find("net", "some/net@v1")
     for text in ("/no/such/folder", "./nothing", "nothing", "a b/c"):
         with refuses("no_such_weights"):

@@ -7,9 +7,9 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from refusals import part, refuses
 from sklearn.cluster import KMeans
 
-from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.kmeans import load_centres
 
 CENTRES = np.random.default_rng(2).standard_normal((7, 5), np.float32)
@@ -56,19 +56,19 @@ def test_nothing_in_a_file_is_run(tmp_path):
 @pytest.mark.parametrize(
     ("write", "words"),
     [
-        (lambda path: path.write_bytes(b"no pickle at all"), "are no k-means"),
-        (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "are no k-means"),
-        (lambda path: joblib.dump(fitted(CENTRES.astype(np.float64)), path, protocol=3), "are no k-means"),
-        (lambda path: joblib.dump(fitted(np.asfortranarray(CENTRES)), path, protocol=3), "are no k-means"),
-        (lambda path: joblib.dump(fitted(n_init=np.ones(3)), path, protocol=3), "are no k-means"),
-        (lambda path: joblib.dump(fitted(CENTRES * np.nan), path, protocol=3), "are not finite"),
-        (lambda path: None, "cannot be read: No such file"),
+        (lambda path: path.write_bytes(b"no pickle at all"), {"code": "not_a_kmeans"}),
+        (lambda path: path.write_bytes(pickle.dumps({"a": 1})), {"code": "not_a_kmeans"}),
+        (lambda path: joblib.dump(fitted(CENTRES.astype(np.float64)), path, protocol=3), {"code": "not_a_kmeans"}),
+        (lambda path: joblib.dump(fitted(np.asfortranarray(CENTRES)), path, protocol=3), {"code": "not_a_kmeans"}),
+        (lambda path: joblib.dump(fitted(n_init=np.ones(3)), path, protocol=3), {"code": "not_a_kmeans"}),
+        (lambda path: joblib.dump(fitted(CENTRES * np.nan), path, protocol=3), {"code": "centres_not_finite"}),
+        (lambda path: None, {"code": "weights_unreadable", "cause": part("No such file")}),
     ],
 )
 def test_other_files_are_one_sentence(tmp_path, write, words):
     path = tmp_path / "km.bin"
     write(path)
-    with pytest.raises(WeightsError, match=words):
+    with refuses(**words):
         load_centres(path)
 
 
@@ -77,5 +77,5 @@ def test_a_file_that_is_cut_short_is_one_sentence(tmp_path):
     joblib.dump(fitted(), path, protocol=3)
     data = path.read_bytes()
     path.write_bytes(data[: data.index(CENTRES.tobytes()) + 100])
-    with pytest.raises(WeightsError, match="are cut short"):
+    with refuses("weights_cut_short"):
         load_centres(path)

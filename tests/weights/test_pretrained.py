@@ -8,8 +8,9 @@ import sys
 import pytest
 import torch
 from hostile import Hostile
+from refusals import refuses
 
-from codec_bench.messages.errors import UserError, WeightsError
+from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.pretrained import class_of, load_pretrained
 
 FACTS = {"sampling_rate": 8000, "num_filters": 2}
@@ -61,16 +62,16 @@ def test_what_does_not_fit_is_named(folder, edit, says):
 
 
 def test_another_configuration_is_named(folder):
-    with pytest.raises(WeightsError, match=r"another model's: num_filters 2 \(expected 32\)"):
+    with refuses("weights_of_another_model", difference="num_filters 2 (expected 32)"):
         load(folder, {**FACTS, "num_filters": 32})
 
 
 def test_a_broken_file_is_named(folder):
     (folder / "pytorch_model.bin").write_bytes(b"not weights")
-    with pytest.raises(WeightsError, match="cannot be loaded"):
+    with refuses("weights_not_loaded"):
         load(folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(WeightsError, match="cannot be loaded"):
+    with refuses("weights_not_loaded"):
         load(folder)
 
 
@@ -97,6 +98,6 @@ def test_a_class_that_an_older_release_lacks_is_one_sentence(monkeypatch, codec)
         __version__ = "5.6.0"
 
     monkeypatch.setitem(sys.modules, "transformers", Older())
-    with pytest.raises(UserError, match=r"transformers 5\.6\.0, which is installed, has no \w+") as caught:
+    with refuses("transformers_lacks", version="5.6.0") as caught:
         load_codec(codec, weights="random")
     assert "--upgrade transformers" in caught.value.hint

@@ -10,6 +10,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.adapt import ready
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -65,7 +66,7 @@ class ProfileClips:
                 break
         if not out:
             reason = next(iter(self.unreadable.values()), "there are none")
-            raise UserError(f"none of the {len(self.files)} clips can be read: {reason}")
+            raise UserError(Diagnostic("no_clip_readable", clips=len(self.files), reason=reason))
         return out
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 RATES_HZ = (44100, 48000)
@@ -22,7 +23,10 @@ class Aptx(BitstreamCodec):
 
     def __init__(self, rate_hz: int, hd: bool = False) -> None:
         if rate_hz not in RATES_HZ:
-            raise UserError(f"aptX does not code {rate_hz} Hz", hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz")
+            raise UserError(
+                Diagnostic("codec_rate", rate_hz=rate_hz, codec="aptX"),
+                hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz",
+            )
         word_bytes = 6 if hd else 4
         encoder = Encoder("aptx_hd" if hd else "aptx", "s32p", _FRAME)
         name, bps = f"aptx{'-hd' if hd else ''}-{rate_hz // 1000}k", 8.0 * word_bytes * rate_hz / _STEP

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -57,7 +58,9 @@ class Encoder:
             context.options = dict(self.options or {})
             context.open()
         except (av.error.FFmpegError, ValueError) as error:  # av.codec.codec.UnknownCodecError is a ValueError
-            raise UserError(f"FFmpeg's encoder '{self.name}' refuses {rate_hz} Hz {layout}: {_plain(error)}") from error
+            raise UserError(
+                Diagnostic("ffmpeg_refuses", encoder=self.name, rate_hz=rate_hz, layout=layout, cause=_plain(error))
+            ) from error
         out: list[bytes] = []
         start = 0
         while len(out) < packets and start < samples.shape[1] + _DRAIN_FRAMES * self.frame_samples:
@@ -68,7 +71,7 @@ class Encoder:
             start += self.frame_samples
         out += map(bytes, context.encode(None))
         if len(out) < packets:
-            raise UserError(f"FFmpeg's encoder '{self.name}' gave {len(out)} packets; {packets} were expected")
+            raise UserError(Diagnostic("ffmpeg_packets", encoder=self.name, packets=len(out), expected=packets))
         return out[:packets]
 
 
@@ -128,16 +131,17 @@ def decode_packets(
     out: list[np.ndarray] = []
     for index, packet in enumerate((*packets, None)):
         if packet is not None and not packet:  # FFmpeg reads an empty packet as the end of the stream
-            raise UserError(f"packet {index + 1} of {len(packets)} is empty")
+            raise UserError(Diagnostic("packet_empty", packet=index + 1, packets=len(packets)))
         try:
             frames = context.decode(None if packet is None else av.Packet(packet))
         except (av.error.FFmpegError, ValueError) as error:
             where = "the end" if packet is None else f"packet {index + 1}"
-            reason = f"{where} of {len(packets)} packets cannot be decoded by FFmpeg's '{name}': {_plain(error)}"
-            raise UserError(reason) from error
+            raise UserError(
+                Diagnostic("packet_not_decoded", packet=where, packets=len(packets), decoder=name, cause=_plain(error))
+            ) from error
         # Before PyAV reads it: it reads no more than eight.
         if any(frame.layout.nb_channels != channels for frame in frames):
-            raise UserError(f"FFmpeg's '{name}' decoded another number of channels than {channels}")
+            raise UserError(Diagnostic("ffmpeg_channels", decoder=name, channels=channels))
         out += map(_unpack, frames)
     return np.concatenate(out, axis=1) if out else np.zeros((channels, 0), np.float32)
 
@@ -182,7 +186,7 @@ class BitstreamCodec(Codec):
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """As `decode_one`, with None for each lost packet, which the decoder conceals."""
-        raise UserError(f"{self.info.name} has no concealment of its own")
+        raise UserError(Diagnostic("concealment_unsupported", codec=self.info.name))
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Packets of each item."""
@@ -212,8 +216,15 @@ class BitstreamCodec(Codec):
         length = item.num_samples
         samples = decode(packets, length, item.sample_rate_hz, item.side["channels"])
         if samples.shape[1] < length:
-            reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
-            raise UserError(f"{self.info.name}: {reason}. Packets are missing or cut short")
+            raise UserError(
+                Diagnostic(
+                    "packets_missing",
+                    codec=self.info.name,
+                    packets=len(item.packets),
+                    samples=samples.shape[1],
+                    expected=length,
+                )
+            )
         return Audio(samples[:, :length], item.sample_rate_hz)
 
 
@@ -253,7 +264,7 @@ def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> Non
     """
     if bitrate_bps not in known_bps:
         known = ", ".join(f"{bps / 1000:g}" for bps in known_bps)
-        raise UserError(f"{codec} has no bitrate of {bitrate_bps / 1000:g} kbps", hint=f"it has {known} kbps")
+        raise UserError(Diagnostic("codec_bitrate", codec=codec, kbps=bitrate_bps / 1000), hint=f"it has {known} kbps")
 
 
 def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
@@ -264,7 +275,11 @@ def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
     """
     for index, packet in enumerate(packets):
         if len(packet) != size:
-            raise UserError(f"{codec}: packet {index + 1} of {len(packets)} has {len(packet)} bytes; expected {size}")
+            raise UserError(
+                Diagnostic(
+                    "packet_size", codec=codec, packet=index + 1, packets=len(packets), bytes=len(packet), expected=size
+                )
+            )
 
 
 def packets_for(num_samples: int, frame_samples: int) -> int:

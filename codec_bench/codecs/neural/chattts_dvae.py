@@ -19,6 +19,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.types import Codes
 
@@ -92,7 +93,7 @@ def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any
         return nets[0].to(device), nets[1].to(device), RANDOM
     if weights is not None and Path(weights).is_file():
         raise WeightsError(
-            f"the weights '{weights}' are one file; ChatTTS's codec has two checkpoints",
+            Diagnostic("weights_are_one_file", weights=weights, codec="ChatTTS's codec"),
             hint="give the folder that holds asset/DVAE_full.pt and asset/Vocos.pt",
         )
     loaded = []

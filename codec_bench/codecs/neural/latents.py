@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Latents
 
@@ -19,7 +20,7 @@ class CausalLatents(NeuralCodec):
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
         """Refuse: there are no codes."""
-        raise UserError(f"{self.info.name} has no codes; its latents are vectors")
+        raise UserError(Diagnostic("codec_without_codes", codec=self.info.name))
 
     def _to_codes(self, values: np.ndarray, audio: Audio) -> Latents:
         assert self.info.frame_rate_hz is not None, "a continuous codec has a frame rate"
@@ -31,7 +32,11 @@ class CausalLatents(NeuralCodec):
     def _check(self, item: Any) -> None:
         shape, got = (self.info.latents, self._frames(item.num_samples)), np.shape(getattr(item, "values", ()))
         if got != shape:
-            raise UserError(f"{self.info.name}: latents are {got}; {item.num_samples} samples have {shape}")
+            raise UserError(
+                Diagnostic(
+                    "latents_unexpected", codec=self.info.name, shape=got, samples=item.num_samples, expected=shape
+                )
+            )
 
     def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop

@@ -22,6 +22,7 @@ from codec_bench.codecs.neural.base import (
     stack,
 )
 from codec_bench.codecs.neural.random_weights import fill_with_noise, raise_layer_scales, seeded
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
@@ -150,9 +151,7 @@ class _MimiStream(CodecStream):
         codec = self._codec
         check_input(segment, codec.info)
         if self._ended:
-            raise UserError(
-                f"{codec.info.name}: the stream has ended: the piece before was no multiple of {_FRAME} samples"
-            )
+            raise UserError(Diagnostic("stream_ended", codec=codec.info.name))
         self._ended = segment.num_samples % _FRAME > 0
         with computing(codec._device, "float32"):
             wave = stack([segment.samples], _frames(segment.num_samples) * _FRAME)

@@ -105,7 +105,8 @@ def open_minimax(repository: Repository, *, language: str) -> FileRows:
     if sentences not in files:
         there = sorted(file[5:-4] for file in files if file.startswith("text/") and file.endswith(".txt"))
         raise UserError(
-            f"'{repository.name}' has no {sentences}", hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}"
+            Diagnostic("no_sentences", name=repository.name, file=sentences),
+            hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}",
         )
     spoken_in = dict(_pairs(repository, _SPOKEN)) if _SPOKEN in files else {}
     prompts: dict[str, Clip | None] = {}
@@ -241,8 +242,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         listing = enumerate(text_of(repository, listed).splitlines(), 1)
         lines = [(f"{stem}/{at}", _parse_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
     if not lines:
-        held = "is a folder without a file of words (*.txt)" if texts.is_dir() else "has no line"
-        raise UserError(f"'{listed}' of '{repository.name}' {held}")
+        raise UserError(Diagnostic("list_of_nothing", listed=listed, name=repository.name))
     sounds = {file.stem: file for file in sorted(Path(repository.root, folder or "").rglob("*.wav"))}
 
     def row(entry: ProblemRow | tuple[str, str]) -> dict[str, Any]:

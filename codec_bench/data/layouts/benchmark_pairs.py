@@ -59,9 +59,7 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
     columns = list(rows[0]) if rows else []
     lacking = [name for name in _REQUIRED_COLUMNS if name not in columns]
     if lacking:
-        raise UserError(
-            f"'{table}' of '{repository.name}' has no column '{lacking[0]}'; it has {', '.join(columns) or 'none'}"
-        )
+        raise UserError(Diagnostic("table_lacks_column", path=table, name=repository.name, columns=lacking[0]))
     parts = [name for name in _KEY if name in columns]
     sounds_of: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:

@@ -85,8 +85,7 @@ class _Speaker:
                 if not others:
                     length = f" of {fewest_words} words or more" if fewest_words else ""
                     raise UserError(
-                        f"{self.where} names no {of_voice} recording of the test part that can be the voice of "
-                        f"'{name}'; expected one of another sentence{length}"
+                        Diagnostic("no_voice_recording", listed=self.where, style=of_voice, name=name, words=length)
                     )
                 spoken = names[min(others, key=lambda other: (other < number, other))]
                 row = {
@@ -122,8 +121,9 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
-            f"'{speakers[0]}/{speakers[0]}.txt' of '{repository.name}' names no test recording with an emotion; "
-            f"expected lines of a name such as {speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, words and an emotion"
+            Diagnostic(
+                "no_emotional_recording", speaker=speakers[0], name=repository.name, first=_BEFORE["angry"] + TEST[0]
+            )
         )
     return FileRows(repository, COLUMNS, rows)
 

@@ -17,6 +17,7 @@ import numpy as np
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -78,7 +79,7 @@ class Ctc(PiecewiseRecogniser):
         entries = self._tokenizer.vocab_size  # without tokens that were added for training and have no output
         if entries > net.config.vocab_size:
             raise WeightsError(
-                f"the vocabulary in '{self._folder}' has {entries} entries and the network {net.config.vocab_size}"
+                Diagnostic("vocabulary_size", folder=self._folder, entries=entries, expected=net.config.vocab_size)
             )
         self._convolutions = list(zip(net.config.conv_kernel, net.config.conv_stride))
         if net.config.feat_extract_norm == "group":
@@ -200,9 +201,9 @@ def _model_class(folder: Path) -> Any:
     kind = config["model_type"]
     known = {"hubert": HubertForCTC, "wav2vec2": Wav2Vec2ForCTC}
     if kind not in known:
-        raise WeightsError(f"the weights in '{folder}' are of the kind '{kind}'; expected {' or '.join(known)}")
+        raise WeightsError(Diagnostic("weights_kind", folder=folder, kind=kind, expected=" or ".join(known)))
     for key in LEAKS:
         if config.get(key):
-            raise WeightsError(f"the weights in '{folder}' have '{key}', which is not supported: it cannot be masked")
+            raise WeightsError(Diagnostic("weights_setting_unsupported", folder=folder, setting=key))
     ignored = {key: [UNUSED] for key in ("_keys_to_ignore_on_load_missing", "_keys_to_ignore_on_load_unexpected")}
     return type(known[kind].__name__, (known[kind],), ignored)

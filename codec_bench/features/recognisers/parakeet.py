@@ -17,6 +17,7 @@ import numpy as np
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -113,8 +114,7 @@ class Parakeet(PiecewiseRecogniser):
         bands = net.config.encoder_config.num_mel_bins
         if self._extractor.feature_size != bands:
             raise WeightsError(
-                f"the front end in '{self._folder}' makes {self._extractor.feature_size} mel bands and the network "
-                f"takes {bands}"
+                Diagnostic("mel_bands", folder=self._folder, bands=self._extractor.feature_size, expected=bands)
             )
         return net
 

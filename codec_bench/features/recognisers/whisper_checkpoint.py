@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 
 Backend = Literal["ct2", "torch"]
@@ -66,7 +67,7 @@ def facts_of(model: str) -> CheckpointSize:
         UserError: no such model.
     """
     if model not in _FACTS:
-        raise UserError(f"there is no recogniser called '{model}'", hint=f"there is {', '.join(MODELS)}")
+        raise UserError(Diagnostic("unknown_name", kind="recogniser", name=model), hint=f"there is {', '.join(MODELS)}")
     return _FACTS[model]
 
 
@@ -110,7 +111,7 @@ def parse_point(model: str, point: str | None) -> WhisperPoint:
         if kind is None:
             known = f"{' or '.join(COMPUTE_TYPES)}; windows {', '.join(WINDOWS)}; compute types {', '.join(types)}"
             raise UserError(
-                f"{model} has no '@{point}'" + (f": '{option}'" if option != point else ""),
+                Diagnostic("no_point_of_metric", name=model, point=option),
                 hint=f"at most one of each, joined by +: {known}",
             )
         kinds_seen.add(kind)
@@ -118,7 +119,7 @@ def parse_point(model: str, point: str | None) -> WhisperPoint:
     parsed = WhisperPoint(**chosen)  # type: ignore[arg-type]
     if parsed.backend is not None and parsed.compute_type not in COMPUTE_TYPES[parsed.backend]:
         raise UserError(
-            f"{model}@{parsed.backend} does not compute in {parsed.compute_type}",
+            Diagnostic("compute_type_unsupported", name=model, compute_type=parsed.compute_type, device=parsed.backend),
             hint=f"it computes in {', '.join(COMPUTE_TYPES[parsed.backend])}",
         )
     return parsed
@@ -197,14 +198,14 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         folder = path.parent if path is not None and path.is_file() else path
         if folder is not None and (folder / "model.bin").is_file() and not (folder / "model.safetensors").is_file():
             raise WeightsError(
-                f"the weights '{weights}' are in CTranslate2's layout; {model}@torch reads that of transformers",
+                Diagnostic("weights_of_ctranslate2", weights=weights, model=model),
                 hint=f"use {model} without @torch, or run `codec-bench weights fetch {model}-transformers`",
             )
         return find(f"{model}-transformers", weights).folder
     if path is not None and path.is_file():
         if path.name != "model.bin":
             raise WeightsError(
-                f"the weights '{weights}' are a single file; CTranslate2 reads a folder with a model.bin",
+                Diagnostic("weights_single_file", weights=weights),
                 hint="a checkpoint in the layout of transformers is converted by ct2-transformers-converter",
             )
         path = path.parent
@@ -214,8 +215,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         )
         if checkpoints:
             raise WeightsError(
-                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 "
-                f"({checkpoints[0]})",
+                Diagnostic("weights_not_converted", weights=weights, checkpoint=checkpoints[0]),
                 hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
                 f"--copy_files tokenizer.json preprocessor_config.json; or name {model}@torch, which reads it as it is",
             )
@@ -230,7 +230,7 @@ def declared_bands(folder: Path, otherwise: int) -> int:
     try:
         return int(json.loads(path.read_text("utf-8")).get("feature_size", otherwise))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise WeightsError(f"'{path}' cannot be read: {error}") from error
+        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=error)) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,10 +273,12 @@ class Tokens:
             }
         except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
             reason = " ".join(str(error).split())
-            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: {type(error).__name__}: {reason}") from error
+            raise WeightsError(
+                Diagnostic("not_a_tokeniser", path=path, cause=f"{type(error).__name__}: {reason}")
+            ) from error
         lacking = [token for token, index in ids.items() if index is None]
         if lacking:
-            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: it has no {lacking[0]}")
+            raise WeightsError(Diagnostic("not_a_tokeniser", path=path, cause=f"it has no {lacking[0]}"))
         known = {code: index for code, index in languages.items() if index is not None}
         start, end, transcribe, no_timestamps, no_speech = ids.values()
         return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)

@@ -13,7 +13,7 @@ import numpy as np
 
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import MissingExtra, WeightsError
+from codec_bench.messages.errors import MissingExtra, WeightsError, describe
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.on_device import change_samples, concatenate
 from codec_bench.weights.state import check_archive
@@ -139,7 +139,7 @@ class Ge2e(Feature):
                 net.load_state_dict(used)
             except Exception as error:  # a broken file raises anything from KeyError to UnpicklingError
                 raise WeightsError(
-                    f"the weights in '{self._path}' are not those of a GE2E encoder: {type(error).__name__}: {error}"
+                    Diagnostic("weights_of_another_model", folder=self._path, difference=describe(error))
                 ) from error
             self._net = net.to(self.device).eval()
         return self._net
@@ -181,7 +181,7 @@ def _checkpoint(weights: str | None) -> Path:
         path = Path(weights).expanduser()
         path = path / "pretrained.pt" if path.is_dir() else path
         if not path.is_file():
-            raise WeightsError(f"there is no checkpoint '{path}'", hint="give a file in Resemblyzer's format")
+            raise WeightsError(Diagnostic("no_file", path=path), hint="give a file in Resemblyzer's format")
         return path
     spec = importlib.util.find_spec("resemblyzer")
     if spec is None or spec.origin is None:

@@ -4,11 +4,11 @@ import io
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.aptx import DELAY_SAMPLES, RATES_HZ, Aptx
 from codec_bench.codecs.classical.bitstream import decode_packets
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 CASES = [(rate_hz, hd) for rate_hz in RATES_HZ for hd in (False, True)]
@@ -84,5 +84,5 @@ def test_one_channel_is_doubled_and_comes_back_alone(embedded):
 
 
 def test_other_rates_are_refused():
-    with pytest.raises(UserError, match="44100 or 48000 Hz"):
+    with refuses("codec_rate", hint="44100 or 48000 Hz"):
         Aptx(16000)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.fft import next_fast_len
 
 from codec_bench.audio.resample import resample
@@ -298,11 +299,11 @@ def test_damage_is_reported_in_a_sentence(name, rng):
     rate_hz = codec.info.sample_rates_hz[0]
     (codes,) = codec.encode([Audio(0.1 * rng.standard_normal((codec.info.channels[0], rate_hz)), rate_hz)])
     assert len(codes.packets) > 5
-    with pytest.raises(UserError, match=r"packet 3 of .* is empty|packet 3 of .* has 0 bytes"):
+    with refuses("packet_empty|packet_size", packet=3):
         codec.decode([replace(codes, packets=(*codes.packets[:2], b"", *codes.packets[3:]))])
-    with pytest.raises(UserError, match=r"packets decode to \d+ samples; expected \d+"):
+    with refuses("packets_missing"):
         codec.decode([replace(codes, packets=codes.packets[:3])])
-    with pytest.raises(UserError, match=r"decode to 0 samples; expected \d+"):
+    with refuses("packets_missing", packets=0, samples=0):
         codec.decode([replace(codes, packets=())])
 
 
@@ -328,5 +329,5 @@ def test_a_packet_of_many_channels_is_refused_before_its_frame_is_read(rng):
     codec = built("aac-64k")
     (codes,) = codec.encode([Audio(0.1 * rng.standard_normal((1, 16_000)), 16_000)])
     packet = (Path(__file__).parent / "assets" / "aac_of_49_channels.bin").read_bytes()
-    with pytest.raises(UserError, match="decoded another number of channels than 1"):
+    with refuses("ffmpeg_channels", channels=1):
         codec.decode([replace(codes, packets=(packet, *codes.packets[1:]))])

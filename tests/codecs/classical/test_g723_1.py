@@ -3,11 +3,10 @@ from __future__ import annotations
 import io
 
 import numpy as np
-import pytest
+from refusals import refuses
 
 from codec_bench.codecs.classical.bitstream import decode_packets
 from codec_bench.codecs.classical.g723_1 import DELAY_SAMPLES, G7231
-from codec_bench.messages.errors import UserError
 
 
 def lag(reference, estimate):
@@ -46,5 +45,5 @@ def test_packets_decode_to_what_ffmpeg_reads_from_a_file_of_them(rng):
 
 def test_a_frame_of_the_other_rate_is_refused():
     packets = G7231().encode_one(np.zeros((1, 8000), np.float32), 8000)
-    with pytest.raises(UserError, match=r"packet 2 of .* has 20 bytes; expected 24"):
+    with refuses("packet_size", packet=2, packets=34, bytes=20, expected=24):
         G7231().decode_one([packets[0], packets[1][:20], *packets[2:]], 8000, 8000, 1)

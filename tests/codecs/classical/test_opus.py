@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.codecs.classical.opus import Opus, delay_samples
-from codec_bench.messages.errors import UserError
 
 
 def configurations(packets):
@@ -51,7 +51,7 @@ def test_mono_stops_where_ffmpeg_stops():
     assert Opus(256000).info.channels == (1, 2)
     assert Opus(256001).info.channels == (2,)
     for bps in (5999, 510001):
-        with pytest.raises(UserError, match="6 to 510 kbps"):
+        with refuses("codec_bitrate", hint="6 to 510 kbps"):
             Opus(bps)
 
 

@@ -11,11 +11,11 @@ import torch
 from glides import glide
 from golden_files import golden
 from random_codecs import built
+from refusals import refuses
 from safetensors.torch import save_file
 
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.bicodec import prepared, reference_clip
-from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks import bicodec as bicodec_net
 from codec_bench.networks.bicodec_config import PUBLISHED, SMALL
 from codec_bench.networks.speech_encoder import SpeechEncoder
@@ -278,20 +278,20 @@ def test_the_speaker_s_codes_are_paid_once():
 def test_codes_that_do_not_fit_are_refused():
     (codes,) = built("spark-bicodec").encode([glide(5000)])
     text, speaker = codes.streams
-    with pytest.raises(UserError, match="5000 samples have"):
+    with refuses("codes_unexpected", samples=5000):
         built("spark-bicodec").decode([replace(codes, streams=(text,))])
-    with pytest.raises(UserError, match="expected 0 to 4095"):
+    with refuses("codes_beyond", highest=4095):
         built("spark-bicodec").decode([replace(codes, streams=(text, CodeStream(speaker.values + 4096, 8192, 0.0)))])
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
-    with pytest.raises(WeightsError, match=r"no BiCodec/model\.safetensors"):
+    with refuses("weights_folder_lacks", names="BiCodec/model.safetensors"):
         load_codec("spark-bicodec", weights=str(tmp_path))
     for file in (CODEC_FILE, SPEECH_FILE):
         (tmp_path / file).parent.mkdir()
         (tmp_path / file).write_bytes(b"")
-    with pytest.raises(WeightsError, match="two checkpoints"):
+    with refuses("weights_are_one_file"):
         load_codec("spark-bicodec", weights=str(tmp_path / CODEC_FILE))
     (tmp_path / "config.yaml").write_text("sample_rate: 16000\nref_segment_duration: 3\n", "utf-8")
-    with pytest.raises(WeightsError, match=r"ref_segment_duration 3 \(expected 6\)"):
+    with refuses("weights_of_another_model", difference="ref_segment_duration 3 (expected 6)"):
         load_codec("spark-bicodec", weights=str(tmp_path))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from random_codecs import networks_once
+from refusals import refuses
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural import encodec
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 # Around every multiple that matters: the hop of 320, six and seven frames (what the widest padding reflects), and for
@@ -208,11 +208,14 @@ def test_codes_that_do_not_fit_are_refused():
     (codes,) = codec.encode([sound("48khz", 5000)])
     (stream,) = codes.streams
     for broken, says in (
-        (replace(codes, num_samples=9999), "codes are"),
-        (replace(codes, streams=()), "0 streams"),
-        (replace(codes, streams=(replace(stream, values=stream.values[:2]),)), "codes are"),
-        (replace(codes, streams=(replace(stream, values=stream.values + 1024),)), "expected 0 to 1023"),
-        (replace(codes, side={}), "without the scale"),
+        (replace(codes, num_samples=9999), {"code": "codes_unexpected"}),
+        (replace(codes, streams=()), {"code": "codes_unexpected", "shapes": "0 streams"}),
+        (replace(codes, streams=(replace(stream, values=stream.values[:2]),)), {"code": "codes_unexpected"}),
+        (
+            replace(codes, streams=(replace(stream, values=stream.values + 1024),)),
+            {"code": "codes_beyond", "highest": 1023},
+        ),
+        (replace(codes, side={}), {"code": "codes_without_scales"}),
     ):
-        with pytest.raises(UserError, match=says):
+        with refuses(**says):
             codec.decode([broken])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from glides import glide, golden_glide
 from golden_files import golden
+from refusals import part, refuses
 
 from codec_bench.codecs import load_codec
-from codec_bench.messages.errors import UserError, WeightsError
 
 torch = pytest.importorskip("torch")
 
@@ -112,11 +112,11 @@ def test_the_bitrate_is_derived_from_the_codes(kbps, codebooks):
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"0\.5, 1, 1\.5"):
+    with refuses("codec_point", hint="0.5, 1, 1.5"):
         load_codec("speechtokenizer@6", weights="random")
     (codes,) = built().encode([glide(5000)])
-    with pytest.raises(UserError, match=r"codes are \(8, 16\); 5000 samples have \(2, 16\)"):
+    with refuses("codes_unexpected", shapes="(8, 16)", samples=5000, expected="(2, 16)"):
         built(1).decode([codes])
     torch.save({"encoder.model.0.conv.conv.bias": torch.zeros(32)}, tmp_path / "a.pt")
-    with pytest.raises(WeightsError, match=r"lack encoder.*another shape of encoder\.model\.0\.conv\.conv\.bias"):
+    with refuses("tensors_wrong", difference=part("another shape of encoder.model.0.conv.conv.bias")):
         load_codec("speechtokenizer-4k", weights=str(tmp_path / "a.pt"))

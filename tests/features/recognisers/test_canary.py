@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny_recognisers import write_canary
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import canary, pieces
-from codec_bench.messages.errors import UnknownName
 
 
 def reference(folder, signals, languages):
@@ -85,5 +85,5 @@ def test_a_text_that_does_not_end_is_a_fault(folder, signals, monkeypatch):
 
 def test_protocols():
     assert canary.Canary.protocol_id("canary-1b-v2", "tf32") == "canary-1b-v2/greedy/whole-to-40s/tf32"
-    with pytest.raises(UnknownName, match="canary-1b-v2"):
+    with refuses("unknown_name", name="canary-1b", hint="canary-1b-v2"):
         canary.Canary.protocol_id("canary-1b")

@@ -7,12 +7,12 @@ import shutil
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny_recognisers import write_parakeet
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import parakeet, pieces
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UnknownName, UserError, WeightsError
 
 RATE = pieces.RATE_HZ
 MODELS = {"ctc": "parakeet-ctc-0.6b", "tdt": "parakeet-tdt-0.6b-v2"}
@@ -168,19 +168,19 @@ def test_protocols_languages_and_precisions():
     assert parakeet.Parakeet.protocol_id("parakeet-ctc-1.1b", "bfloat16").endswith("/bfloat16")
     assert len(parakeet.Parakeet.languages_of("parakeet-tdt-0.6b-v3")) == 25
     assert parakeet.Parakeet.languages_of("parakeet-tdt-0.6b-v2") == ("en",)
-    with pytest.raises(UserError, match="float16"):
+    with refuses("no_point_of_metric", point="float16"):
         parakeet.Parakeet.protocol_id("parakeet-ctc-1.1b", "float16")
-    with pytest.raises(UnknownName, match=r"parakeet-tdt-0\.6b-v2"):
+    with refuses("unknown_name", name="parakeet-tdt-0.6b", hint="parakeet-tdt-0.6b-v2"):
         parakeet.Parakeet.protocol_id("parakeet-tdt-0.6b")
 
 
 def test_folders_of_something_else_are_one_sentence(folders, tmp_path):
-    with pytest.raises(WeightsError, match=r"kind 'parakeet_tdt'; parakeet-ctc-0\.6b needs 'parakeet_ctc'"):
+    with refuses("weights_kind", kind="parakeet_tdt", expected="parakeet_ctc"):
         load(folders["tdt"], "ctc").load()
     other = shutil.copytree(folders["ctc"], tmp_path / "bands")
     settings = json.loads((other / "preprocessor_config.json").read_text("utf-8"))
     (other / "preprocessor_config.json").write_text(json.dumps({**settings, "feature_size": 80}), "utf-8")
-    with pytest.raises(WeightsError, match="makes 80 mel bands and the network takes 16"):
+    with refuses("mel_bands", folder="bands", bands=80, expected=16):
         load(other, "ctc").load()
-    with pytest.raises(WeightsError, match="there are no weights"):
+    with refuses("no_such_weights"):
         load(tmp_path / "nothing", "ctc")

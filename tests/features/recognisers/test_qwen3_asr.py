@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny_recognisers import write_parakeet, write_qwen3_asr
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import pieces, qwen3_asr
-from codec_bench.messages.errors import UnknownName, WeightsError
 
 RATE = pieces.RATE_HZ
 
@@ -105,10 +105,10 @@ def test_unusable_audio_is_unavailable(folder, signals):
 
 def test_protocols_and_folders_of_something_else(folder, tmp_path):
     assert qwen3_asr.Qwen3Asr.protocol_id("qwen3-asr-1.7b", "bfloat16") == "qwen3-asr-1.7b/greedy/whole-to-60s/bfloat16"
-    with pytest.raises(UnknownName, match=r"qwen3-asr-1\.7b"):
+    with refuses("unknown_name", name="qwen3-asr", hint="qwen3-asr-1.7b"):
         qwen3_asr.Qwen3Asr.protocol_id("qwen3-asr")
     other = write_parakeet(tmp_path / "other", "ctc")
     for name in ("generation_config.json", "processor_config.json", "chat_template.jinja"):
         (other / name).write_bytes((folder / name).read_bytes())
-    with pytest.raises(WeightsError, match=r"kind 'parakeet_ctc'; qwen3-asr-0\.6b needs 'qwen3_asr'"):
+    with refuses("weights_kind", kind="parakeet_ctc", expected="qwen3_asr"):
         load_feature("qwen3-asr-0.6b", weights=str(other)).load()

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 import tiny_recognisers
+from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import transformers_asr
-from codec_bench.messages.errors import MissingExtra, UnknownName, WeightsError
 
 MOST = 12
 """Tokens of an answer. Networks of noise seldom come to an end."""
@@ -124,14 +124,14 @@ def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
     assert "does not know the language 'sv'" in cohere.refusal(signals[2], "sv")
     (short,) = cohere.compute([signals[0][:800]], ["en"])
     assert isinstance(short, Unavailable) and "needs at least 1600" in str(short)
-    with pytest.raises(WeightsError, match="cohere_asr"):
+    with refuses("weights_kind", kind="cohere_asr"):
         load_feature("granite-speech-5.0-470m-turboctc", weights=folders["cohere-transcribe-03-2026"]).load()
 
 
 def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(folders, monkeypatch):
     monkeypatch.setitem(sys.modules, "mistral_common", None)
     feature = load_feature("voxtral-mini-4b-realtime-2602", weights=folders["voxtral-mini-4b-realtime-2602"])
-    with pytest.raises(MissingExtra, match="'mistral-common', which is not installed") as raised:
+    with refuses("package_not_installed", package="mistral-common") as raised:
         feature.load()
     assert raised.value.hint == "pip install 'codec-bench[audio-llm]'"
 
@@ -158,7 +158,7 @@ def test_protocols():
         == "fun-asr-nano-2512/greedy/whole-to-30s/bfloat16"
     )
     assert transformers_asr.TransformersRecogniser.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
-    with pytest.raises(UnknownName, match="cohere-transcribe-03-2026"):
+    with refuses("unknown_name", name="cohere-transcribe", hint="cohere-transcribe-03-2026"):
         transformers_asr.TransformersRecogniser.protocol_id("cohere-transcribe")
 
 

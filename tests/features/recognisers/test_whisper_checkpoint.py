@@ -9,13 +9,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from refusals import part, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import REGISTRY, load_feature
 from codec_bench.features.recognisers import speech_windows, whisper_checkpoint
 from codec_bench.features.recognisers.whisper import Whisper
 from codec_bench.features.recognisers.whisper_checkpoint import MODELS, languages_of, protocol_id
-from codec_bench.messages.errors import UserError, WeightsError
+from codec_bench.messages.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -95,17 +96,17 @@ def test_missing_weights_are_named_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(WeightsError, match=r"codec-bench weights fetch whisper-small\.en"):
+    with refuses("weights_missing", hint="codec-bench weights fetch whisper-small.en"):
         Whisper(model="whisper-small.en")
 
 
 def test_a_checkpoint_of_transformers_is_refused_with_the_command(whispers):
     source = Path(f"{whispers['whisper-tiny']}-transformers")
     assert (source / "model.safetensors").is_file()
-    with pytest.raises(WeightsError, match="not converted to CTranslate2") as caught:
+    with refuses("weights_not_converted") as caught:
         Whisper(model="whisper-tiny", weights=str(source), point="ct2")
     assert f"ct2-transformers-converter --model {source}" in str(caught.value)
-    with pytest.raises(WeightsError, match="single file"):
+    with refuses("weights_single_file"):
         Whisper(model="whisper-tiny", weights=str(source / "model.safetensors"), point="ct2")
 
 
@@ -126,33 +127,36 @@ def cut_short(folder):
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (lambda f: (f / "tokenizer.json").unlink(), "has no tokenizer.json"),
-        (lambda f: (f / "vocabulary.json").unlink(), "has no vocabulary"),
-        (lambda f: (f / "config.json").unlink(), "has no config.json"),
+        (lambda f: (f / "tokenizer.json").unlink(), {"code": "weights_folder_lacks", "names": "tokenizer.json"}),
+        (lambda f: (f / "vocabulary.json").unlink(), {"code": "weights_folder_lacks", "names": part("vocabulary")}),
+        (lambda f: (f / "config.json").unlink(), {"code": "weights_folder_lacks", "names": "config.json"}),
     ],
 )
 def test_a_missing_file_is_named(whispers, tmp_path, edit, says):
     folder = change(whispers, tmp_path)
     edit(folder)
-    with pytest.raises(WeightsError, match=says):
+    with refuses(**says):
         Whisper(model="whisper-tiny", weights=str(folder))
 
 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (cut_short, "cannot be loaded"),
-        (lambda f: (f / "model.bin").write_bytes(b"nothing of the kind"), "cannot be loaded"),
-        (lambda f: (f / "tokenizer.json").write_text("{"), "is not a Whisper's tokeniser"),
-        (lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "1.0"})), "is not a Whisper's tokeniser"),
-        (lambda f: (f / "preprocessor_config.json").write_text('{"feature_size": 128}'), "says 128 mel bands"),
-        (lambda f: (f / "preprocessor_config.json").write_text("["), "cannot be read"),
+        (cut_short, {"code": "weights_not_loaded"}),
+        (lambda f: (f / "model.bin").write_bytes(b"nothing of the kind"), {"code": "weights_not_loaded"}),
+        (lambda f: (f / "tokenizer.json").write_text("{"), {"code": "not_a_tokeniser"}),
+        (lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "1.0"})), {"code": "not_a_tokeniser"}),
+        (
+            lambda f: (f / "preprocessor_config.json").write_text('{"feature_size": 128}'),
+            {"code": "weights_of_another_model", "difference": part("says 128 mel bands")},
+        ),
+        (lambda f: (f / "preprocessor_config.json").write_text("["), {"code": "file_not_readable"}),
     ],
 )
 def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
     folder = change(whispers, tmp_path)
     edit(folder)
-    with pytest.raises(WeightsError, match=says) as caught:
+    with refuses(**says) as caught:
         Whisper(model="whisper-tiny", weights=str(folder)).load()
     assert str(folder) in str(caught.value)
 
@@ -160,14 +164,30 @@ def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
-        ("whisper-large-v3", "whisper-tiny", "take 80 mel bands"),
-        ("whisper-tiny", "whisper-tiny.en", "know English only"),
-        ("whisper-tiny.en", "whisper-tiny", "know several languages"),
+        (
+            "whisper-tiny",
+            "whisper-large-v3",
+            {"code": "weights_of_another_model", "difference": part("take 128 mel bands")},
+        ),
+        (
+            "whisper-large-v3",
+            "whisper-tiny",
+            {"code": "weights_of_another_model", "difference": part("take 80 mel bands")},
+        ),
+        (
+            "whisper-tiny",
+            "whisper-tiny.en",
+            {"code": "weights_of_another_model", "difference": part("know English only")},
+        ),
+        (
+            "whisper-tiny.en",
+            "whisper-tiny",
+            {"code": "weights_of_another_model", "difference": part("know several languages")},
+        ),
     ],
 )
 def test_a_checkpoint_of_another_kind_is_refused(whispers, name, options, says):
-    with pytest.raises(WeightsError, match=says):
+    with refuses(**says):
         Whisper(model=name, weights=str(whispers[options])).load()
 
 
@@ -178,6 +198,5 @@ def test_a_checkpoint_without_preprocessor_config_is_whole(whispers, tmp_path):
 
 
 def test_unknown_models_are_refused_with_those_there_are():
-    with pytest.raises(UserError, match="whisper-huge") as caught:
+    with refuses("unknown_name", name="whisper-huge", hint="whisper-large-v3-turbo"):
         Whisper(model="whisper-huge")
-    assert "whisper-large-v3-turbo" in str(caught.value)

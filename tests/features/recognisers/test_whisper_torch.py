@@ -11,6 +11,7 @@ import ct2_whisper
 import numpy as np
 import pytest
 import tiny_whisper
+from refusals import part, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.plan import build_plan
@@ -18,7 +19,6 @@ from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.features import exact_name, load_feature
 from codec_bench.features.recognisers import cublas, whisper_torch
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
-from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 from codec_bench.weights import checkpoint
 
 RATE = 16_000
@@ -105,9 +105,14 @@ def test_half_precision_is_another_protocol(whispers, clips, kind):
 
 
 def test_a_type_of_ctranslate2_alone_is_refused():
-    with pytest.raises(UserError, match=r"whisper-tiny@torch does not compute in int8") as caught:
+    with refuses(
+        "compute_type_unsupported",
+        name="whisper-tiny",
+        compute_type="int8",
+        device="torch",
+        hint="float32, float16, bfloat16",
+    ):
         Whisper.protocol_id("whisper-tiny", "torch+int8")
-    assert "float32, float16, bfloat16" in str(caught.value)
 
 
 @pytest.fixture
@@ -157,7 +162,7 @@ def test_the_device_decides_what_computes_unless_the_name_or_what_is_here_does(
 @pytest.mark.parametrize(("gpu", "name"), [(True, "whisper-tiny-transformers"), (False, "whisper-tiny")])
 def test_weights_that_are_nowhere_are_requested_in_the_layout_of_the_device(published, gpu, name):
     published()
-    with pytest.raises(WeightsError, match=f"'{name}' are not on this machine"):
+    with refuses("weights_missing", names=f"'{name}'"):
         Whisper("cuda:0" if gpu else "cpu", model="whisper-tiny")
 
 
@@ -171,7 +176,7 @@ def test_the_layout_of_passed_weights_decides(whispers, device):
         (f"{folder}-transformers/model.safetensors", "torch"),
     ):
         assert Whisper(device, options, model="whisper-tiny").by == expected
-    with pytest.raises(UserError, match="whisper-tiny@torch does not compute in int8"):
+    with refuses("compute_type_unsupported", name="whisper-tiny", compute_type="int8", device="torch"):
         Whisper("cpu", f"{folder}-transformers", model="whisper-tiny", point="int8")
 
 
@@ -197,39 +202,55 @@ def test_published_weights_are_located_where_they_are(whispers, tmp_path, monkey
 
 def test_weights_of_the_other_layout_are_refused_with_what_reads_them(whispers):
     folder = str(whispers["whisper-tiny"])
-    with pytest.raises(WeightsError, match="in CTranslate2's layout; whisper-tiny@torch reads") as caught:
+    with refuses(
+        "weights_of_ctranslate2",
+        weights="whisper-tiny",
+        model="whisper-tiny",
+        hint="codec-bench weights fetch whisper-tiny-transformers",
+    ):
         load_feature("whisper-tiny@torch", weights=folder)
-    assert "codec-bench weights fetch whisper-tiny-transformers" in str(caught.value)
-    with pytest.raises(WeightsError, match="or name whisper-tiny@torch"):
+    with refuses("weights_not_converted", hint="or name whisper-tiny@torch"):
         load_feature("whisper-tiny@ct2", weights=f"{folder}-transformers")
 
 
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
-        ("whisper-tiny", "whisper-tiny.en", "know English only"),
-        ("whisper-tiny.en", "whisper-tiny", "know several languages"),
+        (
+            "whisper-tiny",
+            "whisper-large-v3",
+            {"code": "weights_of_another_model", "difference": part("take 128 mel bands")},
+        ),
+        (
+            "whisper-tiny",
+            "whisper-tiny.en",
+            {"code": "weights_of_another_model", "difference": part("know English only")},
+        ),
+        (
+            "whisper-tiny.en",
+            "whisper-tiny",
+            {"code": "weights_of_another_model", "difference": part("know several languages")},
+        ),
     ],
 )
 def test_a_checkpoint_of_another_kind_is_refused(whispers, name, options, says):
-    with pytest.raises(WeightsError, match=says):
+    with refuses(**says):
         in_torch(whispers[options], name).load()
 
 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (lambda f: (f / "model.safetensors").write_bytes(b"nothing of the kind"), "cannot be read"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "bart"}'), "of the kind 'bart'"),
-        (lambda f: (f / "config.json").write_text("{"), "names no model"),
-        (lambda f: (f / "tokenizer.json").write_text("{"), "is not a Whisper's tokeniser"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"nothing of the kind"), {"code": "weights_not_read"}),
+        (lambda f: (f / "config.json").write_text('{"model_type": "bart"}'), {"code": "weights_kind", "kind": "bart"}),
+        (lambda f: (f / "config.json").write_text("{"), {"code": "weights_not_read"}),
+        (lambda f: (f / "tokenizer.json").write_text("{"), {"code": "not_a_tokeniser"}),
     ],
 )
 def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
     folder = Path(shutil.copytree(f"{whispers['whisper-tiny']}-transformers", tmp_path / "changed"))
     edit(folder)
-    with pytest.raises(WeightsError, match=says) as caught:
+    with refuses(**says) as caught:
         Whisper(model="whisper-tiny", weights=str(folder), point="torch").load()
     assert str(folder) in str(caught.value)
 
@@ -242,18 +263,18 @@ def edit_config(folder, name="config.json", **changes):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"activation_function": "relu"}, "describes another Whisper"),
-        ({"scale_embedding": True}, "describes another Whisper"),
-        ({"d_model": None}, "is not a Whisper's"),
-        ({"encoder_layers": 9}, "they lack model.encoder.layers."),
-        ({"decoder_ffn_dim": 7}, "they have another shape of"),
-        ({"tie_word_embeddings": False}, "they lack proj_out.weight"),
+        ({"activation_function": "relu"}, {"code": "weights_of_another_model"}),
+        ({"scale_embedding": True}, {"code": "weights_of_another_model"}),
+        ({"d_model": None}, {"code": "weights_not_read"}),
+        ({"encoder_layers": 9}, {"code": "tensors_wrong", "difference": part("lack model")}),
+        ({"decoder_ffn_dim": 7}, {"code": "tensors_wrong", "difference": part("have another shape of")}),
+        ({"tie_word_embeddings": False}, {"code": "tensors_wrong", "difference": "lack proj_out.weight"}),
     ],
 )
 def test_another_config(whispers, tmp_path, changes, says):
     folder = Path(shutil.copytree(f"{whispers['whisper-tiny']}-transformers", tmp_path / "changed"))
     edit_config(folder, **changes)
-    with pytest.raises(WeightsError, match=says):
+    with refuses(**says):
         Whisper(model="whisper-tiny", weights=str(folder), point="torch").load()
 
 
@@ -289,9 +310,8 @@ def test_without_cublas_torch_is_named_as_the_way_out(whispers, monkeypatch):
 
     monkeypatch.setattr(cublas.sys, "platform", "linux")
     monkeypatch.setattr(cublas.ctypes, "CDLL", missing)
-    with pytest.raises(MissingExtra, match="nvidia-cublas-cu12") as caught:
+    with refuses("package_not_installed", package="nvidia-cublas-cu12", hint="whisper-tiny@torch"):
         Whisper("cuda:0", str(whispers["whisper-tiny"]), model="whisper-tiny").load()
-    assert "codec-bench[gpu]" in str(caught.value) and "whisper-tiny@torch" in str(caught.value)
 
 
 def test_a_converted_file_is_read_back_to_the_numbers_it_was_converted_from(whispers, tmp_path):

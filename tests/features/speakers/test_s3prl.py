@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from hostile import Hostile
+from refusals import part, refuses
 from tiny_speech import write_s3prl
 
 torch = pytest.importorskip("torch")
@@ -16,7 +17,6 @@ from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features.speakers import s3prl  # noqa: E402
 from codec_bench.features.speakers.s3prl import S3prl, mended  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
-from codec_bench.messages.errors import MissingExtra, UnknownName, UserError, WeightsError  # noqa: E402
 
 HERE = importlib.util.find_spec("s3prl") is not None
 needs_s3prl = pytest.mark.skipif(not HERE, reason="s3prl is not installed")
@@ -63,22 +63,22 @@ def test_protocols_name_the_version_the_upstream_and_the_precision(checkpoint):
 
     assert S3prl("fbank").protocol == f"s3prl-{version('s3prl')}/fbank/mean-of-last"
     assert S3prl("fbank", point="bfloat16").protocol.endswith("/fbank/mean-of-last/bfloat16")
-    with pytest.raises(UserError, match=r"s3prl\[fbank\] has no '@int8'"):
+    with refuses("no_point_of_metric", name="s3prl[fbank]", point="int8"):
         S3prl("fbank", point="int8")
 
 
 @needs_s3prl
 def test_what_cannot_be_loaded_says_why(checkpoint, tmp_path):
-    with pytest.raises(UnknownName, match="hubert_base"):
+    with refuses("unknown_name", hint="hubert_base"):
         S3prl("hubert_bse").load()
-    with pytest.raises(UserError, match=r"upstream.*s3prl\[hubert_base\]"):
+    with refuses("upstream_unnamed", feature="s3prl", hint="s3prl[hubert_base]"):
         S3prl()
-    with pytest.raises(UserError, match="needs a checkpoint"):
+    with refuses("upstream_weights", takes="needs a checkpoint"):
         S3prl("wavlm_local")
-    with pytest.raises(UserError, match="has its own checkpoint"):
+    with refuses("upstream_weights", takes="has its own checkpoint"):
         S3prl("hubert_base", weights=checkpoint)
     (tmp_path / "cut.pt").write_bytes(b"not a checkpoint")
-    with pytest.raises(WeightsError, match=r"s3prl\[wavlm_local\] cannot be loaded"):
+    with refuses("upstream_not_loaded", upstream="wavlm_local"):
         S3prl("wavlm_local", weights=str(tmp_path / "cut.pt")).load()
 
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_loaded_says_why(checkpoint, tmp_path):
 def test_a_checkpoint_is_never_unpickled(tmp_path):
     mark = tmp_path / "mark"
     torch.save({"cfg": Hostile(str(mark)), "model": {}}, tmp_path / "hostile.pt")
-    with pytest.raises(WeightsError, match="cannot be loaded"):
+    with refuses("upstream_not_loaded", reason=part("be loaded")):
         S3prl("wavlm_local", weights=str(tmp_path / "hostile.pt")).load()
     assert not mark.exists()
 
@@ -105,5 +105,5 @@ def test_torchaudio_is_mended_for_s3prl_alone():
 
 def test_without_s3prl_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(s3prl.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtra, match=r"codec-bench\[s3prl\]"):
+    with refuses("package_not_installed", package="s3prl", hint="codec-bench[s3prl]"):
         S3prl("hubert_base")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import part, refuses
 from tiny_speech import saved
 
 torch = pytest.importorskip("torch")
@@ -16,7 +17,6 @@ from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
-from codec_bench.messages.errors import UserError, WeightsError  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
@@ -95,7 +95,7 @@ def test_precisions_are_protocols_of_their_own(tmp_path, rng):
     items = noises(rng, (12_000, 9000))
     for one, two in zip(exact.compute(items), rough.compute(items), strict=True):
         assert 0 < np.linalg.norm(one["embedding"] - two["embedding"]) < 0.1 * np.linalg.norm(one["embedding"])
-    with pytest.raises(UserError, match="no '@int8'"):
+    with refuses("no_point_of_metric", point="int8"):
         WavlmBasePlusSv(weights=str(tmp_path), point="int8")
 
 
@@ -128,20 +128,26 @@ def test_other_weights_are_refused_by_name(tmp_path):
     state = torch.load(tmp_path / "pytorch_model.bin", weights_only=True)
     del state["projector.bias"]
     torch.save(state, tmp_path / "pytorch_model.bin")
-    with pytest.raises(WeightsError, match=r"lack projector\.bias"):
+    with refuses("tensors_wrong", difference="lack projector.bias"):
         WavlmBasePlusSv(weights=str(tmp_path)).load()
     config = json.loads((tmp_path / "config.json").read_text("utf-8"))
     for change, message in (
-        ({"do_stable_layer_norm": True}, "do_stable_layer_norm True"),
-        ({"hidden_act": "relu"}, "hidden_act relu"),
-        ({"feat_extract_norm": "none"}, "no value 'none' that fits"),
+        (
+            {"do_stable_layer_norm": True},
+            {"code": "weights_of_another_model", "difference": part("do_stable_layer_norm True")},
+        ),
+        ({"hidden_act": "relu"}, {"code": "weights_of_another_model", "difference": part("hidden_act relu")}),
+        (
+            {"feat_extract_norm": "none"},
+            {"code": "weights_of_another_model", "difference": "no value 'none' that fits"},
+        ),
     ):
         (tmp_path / "config.json").write_text(json.dumps({**config, **change}), "utf-8")
-        with pytest.raises(WeightsError, match=message):
+        with refuses(**message):
             WavlmBasePlusSv(weights=str(tmp_path)).load()
     (tmp_path / "config.json").write_text("{", "utf-8")
-    with pytest.raises(WeightsError, match="cannot be read"):
+    with refuses("file_not_readable"):
         WavlmBasePlusSv(weights=str(tmp_path))
     (tmp_path / "preprocessor_config.json").unlink()
-    with pytest.raises(WeightsError, match="preprocessor_config"):
+    with refuses("weights_folder_lacks", names=part("preprocessor_config")):
         WavlmBasePlusSv(weights=str(tmp_path))
