@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench import evaluate, merge, open_run, score
 from codec_bench.messages.errors import Note
@@ -120,7 +120,7 @@ def test_what_is_no_part_is_named(runs, tmp_path):
     position, complete = runs
     with refuses("holds_no_run"):
         merge(parts=tmp_path, out=tmp_path / "out")
-    with refuses("parts_wrong", causes=part("a run of all samples, not of a shard")):
+    with refuses("parts_wrong", causes=Containing("a run of all samples, not of a shard")):
         merge(parts=[position / "parts", complete.folder], out=tmp_path / "out")
     with refuses("no_part_named"):
         merge(parts=[], out=tmp_path / "out")

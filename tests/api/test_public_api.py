@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 import codec_bench
 from codec_bench.data import open_source
@@ -98,7 +98,7 @@ def test_a_metric_that_gets_something_else_states_what_it_expects():
         ),
         (
             lambda: output(estimate=[clip], text=[3]),
-            {"code": "item_type", "name": "text 0", "type": "int", "expected": part("text")},
+            {"code": "item_type", "name": "text 0", "type": "int", "expected": Containing("text")},
         ),
         (
             lambda: output(estimate=[clip], text=["a"], language=["en", "de"]),

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 import yaml
 from command_line import COMMAND
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
@@ -376,7 +376,7 @@ def test_rules_may_change_before_the_first_score(tmp_path, define, ask):
 def test_rescoring_with_a_refused_prompt_drops_nothing(tmp_path, define, ask):
     ask(define())
     before = numbers(mine(tmp_path / "out"))
-    with refuses("other_settings", differences=part("asked.prompt")):
+    with refuses("other_settings", differences=Containing("asked.prompt")):
         ask(define(prompt=CHANGED), rescore=True)
     assert numbers(mine(tmp_path / "out")) == before
 
@@ -456,13 +456,13 @@ def test_a_rubric_of_ones_own_is_a_file_next_to_the_benchmark(tmp_path, define, 
     assert Rubric(**facts["own_rubric"]).digest == same
     # Another wording is another column, which the record does not take for the first one.
     file.write_text("extends: alpaca-1-10\nsystem: Be strict.\n")
-    with refuses("other_settings", differences=part("scored")):
+    with refuses("other_settings", differences=Containing("scored")):
         ask(benchmark, **settings)
     ask(benchmark, rescore=True, **settings)
     ((column,),) = [{name for _, name in numbers(mine(tmp_path / "out"))}]
     assert column.startswith("rating[alpaca-1-10-") and same not in column
     file.write_text("extends: alpaca-1-10\nrange: ten\n")
-    with refuses("does_not_fit", path="alpaca-1-10.yaml", mistakes=part("range")):
+    with refuses("does_not_fit", path="alpaca-1-10.yaml", mistakes=Containing("range")):
         ask(benchmark, **settings)
 
 

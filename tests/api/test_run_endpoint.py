@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from local_http import Connection, LocalServer
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.agreement.api import agreement
@@ -384,7 +384,7 @@ def test_a_judge_in_a_file_is_known_by_its_content(rated, server, tmp_path):
     assert protocol.endswith(f"/{judge_label(str(first))}") and judge_label(str(first)).startswith("strict-")
     judge_file(moved, url, temperature=0.9)
     assert judge_label(str(moved)) != judge_label(str(first))
-    with refuses("other_settings", differences=part("scored")):
+    with refuses("other_settings", differences=Containing("scored")):
         rated(moved)
 
 
@@ -487,7 +487,7 @@ def test_only_a_judge_that_comes_later_is_called(rated, server, tmp_path):
     first, second = (judge_file(tmp_path / f"{name}.yaml", url, temperature=t) for name, t in (("a", 0.1), ("b", 0.9)))
     folder = rated(first)
     served.seen.clear()
-    with refuses("other_settings", differences=part("scored")):
+    with refuses("other_settings", differences=Containing("scored")):
         rated(f"{first},{second}")
     assert rated(f"{first},{second}", rescore=True) == folder
     assert [body["top_p"] for body in served.seen] == [0.9, 0.9, 0.9], "the verdicts of the first are in the cache"

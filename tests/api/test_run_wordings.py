@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 import yaml
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.cli.run import print_wordings
 from codec_bench.messages.errors import UserError
@@ -160,7 +160,7 @@ def test_what_cannot_be_requested_is_reported(ask, settings, says):
 
 def test_a_run_is_continued_in_the_same_wordings_only(ask):
     ask(prompts="first")
-    with refuses("other_settings", differences=part("wording")):
+    with refuses("other_settings", differences=Containing("wording")):
         ask(prompts="2")
 
 

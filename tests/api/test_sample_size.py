@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 from written_runs import build_run
 
 from codec_bench import compare, sample_size
@@ -82,7 +82,7 @@ def test_the_command_prints_plans(pilot, monkeypatch, capsys):
         ({"systems": "a,c"}, {"code": "unknown_name", "name": "c"}),
         ({"difference": 0.0}, {"code": "difference_value", "difference": 0.0}),
         ({"power": 1.5}, {"code": "power_value", "power": 1.5}),
-        ({"metric": "wer"}, {"code": "unknown_name", "kind": part("metric")}),
+        ({"metric": "wer"}, {"code": "unknown_name", "kind": Containing("metric")}),
     ],
 )
 def test_wrong_input_is_named(pilot, wrong, message):

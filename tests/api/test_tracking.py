@@ -9,7 +9,7 @@ import json
 import sys
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.api.trackers import collect_material, parse_target
 from codec_bench.api.tracking import Tracking, track
@@ -90,7 +90,7 @@ def test_what_is_requested_is_checked_before_the_run(monkeypatch):
     with refuses("option_value"):
         parse_target("wanb")
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with refuses("package_not_installed", package="mlflow", feature=part("mlflow")):
+    with refuses("package_not_installed", package="mlflow", feature=Containing("mlflow")):
         parse_target("mlflow:there")
     with track(None, Running(), print) as running:
         assert running == Running()

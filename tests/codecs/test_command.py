@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.codecs import has_codec, load_codec
 from codec_bench.codecs.adapt import reconstruct
@@ -217,7 +217,7 @@ def test_a_program_that_hangs_is_stopped_with_what_it_started(declare, tmp_path,
     for timeout_s in (1.5, 6.0, 24.0, 96.0):  # until the program had the time to start its own
         codec = CommandCodec(declare(encoder=encoder, timeout_s=timeout_s))
         start = time.monotonic()
-        with refuses("program_stopped", timeout_s=1.5, program=part("the encoder")) as caught:
+        with refuses("program_stopped", timeout_s=1.5, program=Containing("the encoder")) as caught:
             codec.encode([noise(rng)])
         assert time.monotonic() - start >= timeout_s
         assert "timeout_s" in caught.value.hint
@@ -250,18 +250,18 @@ def _ended(pid):
     [
         (
             "import sys; print('first'); sys.exit('no such mode: \\x1b[31m9')",
-            {"code": "program_ended", "ending": "exit status 1", "output": part("no such mode:  [31m9")},
+            {"code": "program_ended", "ending": "exit status 1", "output": Containing("no such mode:  [31m9")},
         ),
         ("raise SystemExit(3)", {"code": "program_ended", "ending": "exit status 3"}),
         ("import os; os.kill(os.getpid(), 11)", {"code": "program_ended", "ending": "SIGSEGV"}),
-        ("print('nothing to do')", {"code": "program_wrote_no_file", "output": part("nothing to do")}),
+        ("print('nothing to do')", {"code": "program_wrote_no_file", "output": Containing("nothing to do")}),
         (
             "import sys; open(sys.argv[2], 'wb').write(b'')",
-            {"code": "codec_bytes", "bytes": 0, "expected": part("more than the 6 bytes")},
+            {"code": "codec_bytes", "bytes": 0, "expected": Containing("more than the 6 bytes")},
         ),
         (
             "import sys; open(sys.argv[2], 'wb').write(b'header')",
-            {"code": "codec_bytes", "bytes": 6, "expected": part("more than the 6 bytes")},
+            {"code": "codec_bytes", "bytes": 6, "expected": Containing("more than the 6 bytes")},
         ),
         ("print('x' * 100000); raise SystemExit(1)", {"code": "program_ended", "output": 300 * "x"}),
     ],
@@ -289,7 +289,7 @@ def test_what_a_decoder_gives_is_checked(options, message, declare, rng):
 
 def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
     for content, text in (
-        ("b'hello'", {"code": "decoded_unreadable", "cause": part("its file is not")}),
+        ("b'hello'", {"code": "decoded_unreadable", "cause": Containing("its file is not")}),
         ("b''", {"code": "codec_bytes", "role": "decoder"}),
     ):
         wrong = program(tmp_path, "wrong.py", f"import sys; open(sys.argv[2], 'wb').write({content})")
@@ -315,7 +315,7 @@ def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
         ({"encoder": ["cp", "{input}", "{output}", "{bitrate}"]}, {"code": "bitrate_not_declared"}),
         (
             {"encoder": "cp {input} {output}"},
-            {"code": "does_not_fit", "mistakes": part("encoder: Input should be a valid")},
+            {"code": "does_not_fit", "mistakes": Containing("encoder: Input should be a valid")},
         ),
         ({"shell": True}, {"code": "does_not_fit", "mistakes": "there is no field 'shell'"}),
         (
@@ -324,7 +324,7 @@ def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
         ),
         (
             {"delay_samples": -1},
-            {"code": "does_not_fit", "mistakes": part("delay_samples")},
+            {"code": "does_not_fit", "mistakes": Containing("delay_samples")},
         ),
         (
             {"delay_samples": {8000: 1}},
@@ -337,7 +337,7 @@ def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
         ),
         (
             {"extension": "/../x"},
-            {"code": "does_not_fit", "mistakes": part("extension")},
+            {"code": "does_not_fit", "mistakes": Containing("extension")},
         ),
     ],
 )

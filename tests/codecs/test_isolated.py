@@ -19,7 +19,7 @@ import numpy as np
 import onnx.parser
 import pytest
 import torch
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench import Audio
 from codec_bench.codecs import isolated, list_codecs, load_codec, require_weights
@@ -314,7 +314,7 @@ def test_a_codec_in_a_worker_process_gives_back_what_it_should_and_ends_with_its
 
 def test_what_a_worker_cannot_do_is_one_sentence(moss_onnx, monkeypatch):
     (moss_onnx / "decoder.onnx").unlink()
-    with refuses("codec_not_loaded", codec="moss-onnx/32cb", cause=part("moss-onnx/32cb")):
+    with refuses("codec_not_loaded", codec="moss-onnx/32cb", cause=Containing("moss-onnx/32cb")):
         load_codec("moss-onnx/32cb", weights=str(moss_onnx))
     bad = moss_onnx / "bad.py"
     bad.write_text(
@@ -324,7 +324,7 @@ def test_what_a_worker_cannot_do_is_one_sentence(moss_onnx, monkeypatch):
     with refuses("worker_codebooks", codec="moss-onnx/32cb", codebooks=[[1]], expected=[[32]]):
         load_codec("moss-onnx/32cb").encode(SOUNDS)
     bad.write_text('def load(**given): return {}\ndef answer(state, batch): raise ValueError("no memory left")\n')
-    with refuses("codec_worker", codec="moss-onnx/32cb", cause=part("ValueError: no memory left")):
+    with refuses("codec_worker", codec="moss-onnx/32cb", cause=Containing("ValueError: no memory left")):
         load_codec("moss-onnx/32cb").encode(SOUNDS)
 
 

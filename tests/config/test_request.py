@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 from typer.main import get_command
 
 from codec_bench import evaluate, profile, read_arguments, run_benchmark, score
@@ -141,7 +141,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "limit",
                     "value": "the text '3'",
-                    "expected": part("a whole number"),
+                    "expected": Containing("a whole number"),
                 },
             },
         ),
@@ -154,7 +154,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "limit",
                     "value": "3.5",
-                    "expected": part("a whole number"),
+                    "expected": Containing("a whole number"),
                 },
             },
         ),
@@ -167,7 +167,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "limit",
                     "value": "true",
-                    "expected": part("a whole number"),
+                    "expected": Containing("a whole number"),
                 },
             },
         ),
@@ -180,7 +180,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "cache",
                     "value": "the text 'no'",
-                    "expected": part("true or false"),
+                    "expected": Containing("true or false"),
                 },
             },
         ),
@@ -193,7 +193,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "batch_s",
                     "value": "the text 'fast'",
-                    "expected": part("a number"),
+                    "expected": Containing("a number"),
                 },
             },
         ),
@@ -202,7 +202,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
             {
                 "line": 1,
                 "column": 6,
-                "cause": {"code": "option_value", "option": "out", "value": '["a"]', "expected": part("a text")},
+                "cause": {"code": "option_value", "option": "out", "value": '["a"]', "expected": Containing("a text")},
             },
         ),
         (
@@ -214,7 +214,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_holds",
                     "option": "metrics",
                     "value": "3",
-                    "expected": part("a text, or a list of texts"),
+                    "expected": Containing("a text, or a list of texts"),
                 },
             },
         ),
@@ -228,7 +228,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_holds",
                     "option": "set",
                     "value": "3",
-                    "expected": part("a mapping of names to options"),
+                    "expected": Containing("a mapping of names to options"),
                 },
             },
         ),
@@ -241,14 +241,14 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
                     "code": "option_value",
                     "option": "data",
                     "value": '"2026-01-02"',
-                    "expected": part("a text"),
+                    "expected": Containing("a text"),
                 },
             },
         ),
         ("- a\n", {"code": "options_expected"}),
-        ("codec: a\n codec: b\n", {"line": 2, "column": 7, "cause": part("mapping values are not allowed here")}),
-        ("codec: a\ncodec: b\n", {"line": 2, "column": 1, "cause": part("the key 'codec' appears twice")}),
-        ("codec: !!python/object/apply:os.system [x]\n", {"line": 1, "column": 8, "cause": part("the tag")}),
+        ("codec: a\n codec: b\n", {"line": 2, "column": 7, "cause": Containing("mapping values are not allowed here")}),
+        ("codec: a\ncodec: b\n", {"line": 2, "column": 1, "cause": Containing("the key 'codec' appears twice")}),
+        ("codec: !!python/object/apply:os.system [x]\n", {"line": 1, "column": 8, "cause": Containing("the tag")}),
         (
             "command: score\ngenerated: x\n",
             {"line": 1, "column": 10, "cause": {"code": "other_command", "requested": "score"}},
@@ -263,7 +263,7 @@ def test_mistakes_are_named_with_line_and_column(file, text, message):
 def test_json_is_read_as_json_and_its_mistakes_have_a_place_too(file):
     _, options = read_request(file('{"set": {"x": {"threshold": 1e-05}}, "codec": "a"}', "a.json"), "eval")
     assert options["set"] == {"x": {"threshold": 1e-05}}, "YAML would read a text"
-    with refuses("at_position", line=2, column=11, cause=part("limit' is the text 'x")):
+    with refuses("at_position", line=2, column=11, cause=Containing("limit' is the text 'x")):
         read_request(file('{\n "limit": "x"}', "a.json"), "eval")
     with refuses("at_position", line=2, column=1):
         read_request(file('{"limit":\n}', "a.json"), "eval")

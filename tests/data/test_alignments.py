@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.data.alignments import fingerprint, read_alignments
 
@@ -114,11 +114,15 @@ def test_one_file_and_overlaps(tmp_path):
             b'{"a": [[0.5, 0.5, "A"]]}',
             {"code": "alignment_times", "name": "a", "cause": "the phone 'A' lasts from 0.5 to 0.5 s"},
         ),
-        ("a.json", b'{"a": [[NaN, 0.5, "A"]]}', {"code": "alignment_times", "cause": part("lasts from nan to 0")}),
+        (
+            "a.json",
+            b'{"a": [[NaN, 0.5, "A"]]}',
+            {"code": "alignment_times", "cause": Containing("lasts from nan to 0")},
+        ),
         ("a.json", b'{"a": []}', {"code": "alignments_without_phones"}),
         ("a.json", b"\xff\xff", {"code": "alignments_unreadable"}),
-        ("a.ctm", b"a 1 0.0 x AH\n", {"code": "alignment_line", "place": part("line 1 of the alignments")}),
-        ("a.ctm", b"a 1 0.0\n", {"code": "alignment_line", "place": part("line 1 of the alignments")}),
+        ("a.ctm", b"a 1 0.0 x AH\n", {"code": "alignment_line", "place": Containing("line 1 of the alignments")}),
+        ("a.ctm", b"a 1 0.0\n", {"code": "alignment_line", "place": Containing("line 1 of the alignments")}),
         ("a.TextGrid", b"nothing", {"code": "alignments_not_whole"}),
         ("a.TextGrid", long_format()[:-60].encode(), {"code": "alignments_not_whole"}),
         ("a.TextGrid", long_format("phonemes").encode(), {"code": "no_phone_tier", "known": "'words', 'phonemes'"}),

@@ -6,7 +6,7 @@ from pathlib import Path
 import miniature
 import pyarrow.parquet as pq
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.data.layouts.benchmark_files import (
@@ -154,7 +154,7 @@ def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_reported(air_bench
         load_benchmark("air-bench-sound-aqa").questions(mirror=mirror)
     for text in ("{}", "[", ""):
         listed.write_text(text)
-        with refuses("no_list_of_questions|questions_unreadable", listed=part("Foundation_meta.json")):
+        with refuses("no_list_of_questions|questions_unreadable", listed=Containing("Foundation_meta.json")):
             load_benchmark("air-bench-sound-aqa").questions(mirror=mirror)
 
 
@@ -368,7 +368,9 @@ def test_a_sentence_of_expresso_has_a_voice_of_enough_words_that_says_another(tm
     (file,) = tmp_path.rglob("*.parquet")
     short = [text if text is None or len(text.split()) < 8 else "Hello." for text in table.column("text").to_pylist()]
     pq.write_table(table.set_column(table.column_names.index("text"), "text", [short]), file)
-    with refuses("no_voice_recording", style="neutral", name="ex01_confused_00345", words=part("of 8 words or more")):
+    with refuses(
+        "no_voice_recording", style="neutral", name="ex01_confused_00345", words=Containing("of 8 words or more")
+    ):
         list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
     pq.write_table(table.slice(0, 1), file)
     with refuses("no_test_recording", expected="expected ids such as ex01_sad_00345"):

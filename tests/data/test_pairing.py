@@ -7,7 +7,7 @@ import os
 import unicodedata
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.data import match_estimates, open_source
 from codec_bench.messages import Diagnostic
@@ -58,7 +58,7 @@ def test_what_could_be_two_is_neither(build):
     assert paired.problems["s1/a"] == Diagnostic("several_samples", file="a", samples=["s1/a", "s2/a"])
     assert paired.problems["b"] == Diagnostic("several_generated", files=["u/b", "v/b"])
     assert paired.unmatched == ("a", "u/b", "v/b")
-    with refuses("no_file_belongs", samples=1, reason=part("the generated files 'u/b' and 'v/b' could both")):
+    with refuses("no_file_belongs", samples=1, reason=Containing("the generated files 'u/b' and 'v/b' could both")):
         match_estimates(samples(b="b.wav"), build("u/b.wav", "v/b.wav"))
 
 

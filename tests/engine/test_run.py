@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
@@ -363,9 +363,9 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
     requested = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
     run_it(**requested)
     for change, says in (
-        ({"metrics": "stoi"}, {"code": "other_settings", "differences": part("si_sdr was si_sdr")}),
-        ({"codec": "opus-24k"}, {"code": "other_settings", "differences": part("g711-ulaw")}),
-        ({"seed": 1}, {"code": "other_settings", "differences": part("seed was 0, now 1")}),
+        ({"metrics": "stoi"}, {"code": "other_settings", "differences": Containing("si_sdr was si_sdr")}),
+        ({"codec": "opus-24k"}, {"code": "other_settings", "differences": Containing("g711-ulaw")}),
+        ({"seed": 1}, {"code": "other_settings", "differences": Containing("seed was 0, now 1")}),
         ({"limit": 1}, {"code": "limit_lowered", "size": "2 samples", "limit": 1}),
     ):
         with refuses(**says):
@@ -378,7 +378,7 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
         ({"metrics": "stio"}, {"code": "unknown_name", "name": "stio", "hint": "stoi"}),
         ({"codec": "opsu-12k"}, {"code": "unknown_name", "name": "opsu-12k", "hint": "opus-12k"}),
         ({"metrics": "stoi,stoi"}, {"code": "metric_named_twice", "metric": "stoi"}),
-        ({"codec": "g711-ulaw,g711-ulaw"}, {"code": "named_twice", "systems": part("g711-ulaw")}),
+        ({"codec": "g711-ulaw,g711-ulaw"}, {"code": "named_twice", "systems": Containing("g711-ulaw")}),
         ({"data": "/nowhere/at/all"}, {"code": "no_data", "path": "/nowhere/at/all"}),
         ({"device": "cuda:17"}, {"code": "no_device", "device": "cuda:17"}),
         ({"options": {"utmos": {"weights": "x"}}}, {"code": "unknown_name", "name": "utmos"}),

@@ -9,7 +9,7 @@ import pytest
 from codec_bench.messages.errors import UserError
 
 
-class part(str):
+class Containing(str):
     """Equals every text that contains it."""
 
     __hash__ = str.__hash__

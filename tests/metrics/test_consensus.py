@@ -6,7 +6,7 @@ from itertools import combinations
 
 import jiwer
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs, inputs_or_score
@@ -114,7 +114,7 @@ def test_a_wrong_name_is_one_sentence():
     with refuses("one_recogniser_expected", metric="cer") as caught:
         expand(["cer[pocketsphinx+whisper-tiny]"])
     assert "wer[pocketsphinx+whisper-tiny]" in caught.value.hint
-    with refuses("recogniser_named_twice", recogniser="pocketsphinx", variant=part("pocketsphinx")):
+    with refuses("recogniser_named_twice", recogniser="pocketsphinx", variant=Containing("pocketsphinx")):
         expand(["wer[pocketsphinx+pocketsphinx]"])
     for name in ("wer_mean", "wer_between[pocketsphinx]"):
         with refuses("several_recognisers_expected"):

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 from speechmos_scores import RATE, Remembering, assert_scores, speechmos_files
 
 from codec_bench.audio.resample import prepare
@@ -172,7 +172,7 @@ def test_a_gpu_that_onnxruntime_does_not_use_is_an_error(monkeypatch):
 
 def test_without_onnxruntime_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with refuses("package_not_installed", package="onnxruntime", feature=part("onnxruntime")):
+    with refuses("package_not_installed", package="onnxruntime", feature=Containing("onnxruntime")):
         load_feature("dnsmos@onnxruntime").load()
 
 

@@ -6,7 +6,7 @@ import json
 
 import miniature
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.api.export import export
 from codec_bench.api.run_benchmark import run_benchmark
@@ -68,7 +68,7 @@ def test_a_part_of_the_questions_and_a_failed_answer_are_no_file(tmp_path, monke
         export(run, form="submission")
     (tmp_path / "again").mkdir()
     run = send(tmp_path / "again", monkeypatch, down="row-2")
-    with refuses("submission_failed", failed=1, questions=6, id="row-2", reason=part("the line was down")):
+    with refuses("submission_failed", failed=1, questions=6, id="row-2", reason=Containing("the line was down")):
         export(run, form="submission")
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 
@@ -65,7 +65,10 @@ def test_against_a_sum_over_a_fine_grid():
     [
         (CURVE[:3], {"code": "curve_points", "points": 3}),
         ([(0, 1.0), *CURVE], {"code": "curve_not_numbers"}),
-        ([(r, q if r != 24000 else 2.5) for r, q in CURVE], {"code": "curve_not_rising", "rate": part("24000 bit/s")}),
+        (
+            [(r, q if r != 24000 else 2.5) for r, q in CURVE],
+            {"code": "curve_not_rising", "rate": Containing("24000 bit/s")},
+        ),
         ([(r, q + 10) for r, q in CURVE], {"code": "curves_apart"}),
         ([(r, float("nan")) for r, _ in CURVE], {"code": "curve_not_numbers"}),
     ],

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 from scipy import stats
 
 from codec_bench import interval, paired_test
@@ -241,7 +241,7 @@ def test_a_million_items_have_the_interval_of_survey_sampling(rng):
     ("arguments", "message"),
     [
         ({"values": ["1", "2", "3"]}, {"code": "not_numbers", "name": "values"}),
-        ({"values": [1 + 1j, 2, 3]}, {"code": "not_numbers", "cause": part("complex128")}),
+        ({"values": [1 + 1j, 2, 3]}, {"code": "not_numbers", "cause": Containing("complex128")}),
         ({"values": [1e308, 1e308, 1.5e308]}, {"code": "value_too_large", "item": 0, "most": 1e100}),
         ({"clusters": "abc"}, {"code": "clusters_type", "type": "str"}),
         ({"clusters": {"a": 1, "b": 2, "c": 3}}, {"code": "clusters_type", "type": "dict"}),
@@ -274,7 +274,7 @@ def test_labels_of_a_tensor_or_a_column_are_compared_by_what_they_state():
     assert interval(values, clusters=["a", missing, missing, "b", "c"]) == interval(
         values, clusters=["a", None, None, "b", "c"]
     )
-    with refuses("not_numbers", cause=part("requires grad")):
+    with refuses("not_numbers", cause=Containing("requires grad")):
         interval(torch.tensor(values, requires_grad=True))
 
 

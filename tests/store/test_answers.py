@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 import codec_bench
 from codec_bench.messages.errors import RunMismatch
@@ -295,7 +295,7 @@ def test_what_is_refused_changes_nothing(tmp_path):
         writer.write_answers([pair(0)])
         writer.write_marked([marked(0)], {0: Reading(None, "yes")})
     both = {"asked": {"prompt": "another"}, "scored": {"metrics": "others"}}
-    with refuses("other_settings", differences=part("asked.prompt was")):
+    with refuses("other_settings", differences=Containing("asked.prompt was")):
         AnswerWriter(tmp_path, both, replacing=("scored",))
     with closing(open_run(tmp_path)) as run:
         assert run.meta["fingerprint"] == PRINT and list(run.metrics) == ["m"]
@@ -355,18 +355,18 @@ def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, room):
     writer.write_answers([pair(0, "kept")])
     writer.write_marked([marked(0)], {0: Reading(None, "kept")})
     real, writer._db = writer._db, FullDisk(writer._db, room)
-    with refuses("record_not_writable", cause=part("disk is full")) as caught:
+    with refuses("record_not_writable", cause=Containing("disk is full")) as caught:
         writer.write_answers([pair(1), pair(2)])
     assert "make room" in caught.value.hint
     writer._db = real
     assert writer.answered() == {0: "ok"}, "two answers are there wholly or not at all"
     writer._db = FullDisk(real, min(room, 2))
-    with refuses("record_not_writable", cause=part("disk is full")):
+    with refuses("record_not_writable", cause=Containing("disk is full")):
         writer.write_marked([marked(1), marked(2)], {1: Reading(None, "x"), 2: Reading(None, "x")})
     writer._db = FullDisk(real, 0)
-    with refuses("record_not_writable", cause=part("disk is full")):
+    with refuses("record_not_writable", cause=Containing("disk is full")):
         writer.delete_scores()
-    with refuses("record_not_writable", cause=part("disk is full")):
+    with refuses("record_not_writable", cause=Containing("disk is full")):
         writer.write_scores("model", "m", {0: Score.ok(0.0, "m/1")})
     writer._db = real
     assert writer.scored("m") == {0}
@@ -381,7 +381,7 @@ def test_forgetting_failures_on_a_full_disk_loses_nothing(tmp_path):
     writer.write_answers([pair(0), pair(1, None, "failed")])
     writer.write_marked([marked(0), marked(1, status="failed")], {})
     real, writer._db = writer._db, FullDisk(writer._db, 2)
-    with refuses("record_not_writable", cause=part("disk is full")):
+    with refuses("record_not_writable", cause=Containing("disk is full")):
         writer.delete_failed_answers()
     writer._db = real
     assert writer.answered() == {0: "ok", 1: "failed"} and writer.scored("m") == {0, 1}

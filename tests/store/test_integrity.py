@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.stats.recorded import RecordedRun
@@ -246,7 +246,7 @@ def test_a_record_with_a_table_of_another_kind_is_refused(tmp_path, kind):
         writer.begin({"model": {}}, {}, ())
     edit(tmp_path, "DROP TABLE readings")
     (tmp_path / integrity.SEAL).unlink()
-    with refuses("record_damaged", fault=part("its table 'readings' is missing")):
+    with refuses("record_damaged", fault=Containing("its table 'readings' is missing")):
         kind(tmp_path, *() if kind is Run else ({"asked": {}, "scored": {}},))
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.report.open_run import open_run
 from codec_bench.store.export import COLUMNS, export_run
@@ -158,7 +158,7 @@ def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
         (lambda p: p.write_bytes(b""), {"code": "record_empty"}),
         (
             lambda p: p.write_bytes(b"x" * 5000),
-            {"code": "record_damaged", "fault": part("does not begin as a run record does")},
+            {"code": "record_damaged", "fault": Containing("does not begin as a run record does")},
         ),
         (
             lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"),
@@ -210,5 +210,5 @@ def test_a_record_names_no_sound_outside_of_its_folder(tmp_path, path):
     with closing(Run(tmp_path / "run")) as run:
         items = run.items()
         assert next(items).audio == tmp_path / "run" / "audio/x/a.flac"
-        with refuses("record_damaged", fault=part("secret.flac")):
+        with refuses("record_damaged", fault=Containing("secret.flac")):
             list(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.weights.fetch import fetch
 from codec_bench.weights.find import find, lookup
@@ -116,7 +116,7 @@ def test_a_gated_repository_names_the_page_and_the_token(hub, server):
 def test_a_repository_that_is_not_there_is_one_sentence(hub, server, catalogue):
     catalogue("two", hub="owner/other", files=[{"path": "x"}])
     server.answers["/api/models/owner/other"] = (401, {"X-Error-Code": "RepoNotFound"}, b"{}")
-    with refuses("hub_missing", subject=part("owner/other")) as caught:
+    with refuses("hub_missing", subject=Containing("owner/other")) as caught:
         fetch("two")
     assert "HF_TOKEN" in caught.value.hint and "\n" not in caught.value.message
     catalogue("three", hub="owner/model", revision="v9", files=[{"path": "x"}])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from glides import glide, golden_glide
 from golden_files import golden
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.codecs import load_codec
 from codec_bench.types import Audio
@@ -190,22 +190,22 @@ def test_settings_of_another_model_are_refused_with_their_values(tmp_path):
     for broken, says in (
         (
             text.replace("encodec_seanet_encoder", "encodec_seanet_encoder_2d"),
-            {"code": "weights_of_another_model", "difference": part("encoder 'encodec_seanet_encoder_2d")},
+            {"code": "weights_of_another_model", "difference": Containing("encoder 'encodec_seanet_encoder_2d")},
         ),
         (
             text.replace("time_group_norm", "weight_norm"),
             {
                 "code": "weights_of_another_model",
-                "difference": part("encoder_conf.norm 'weight_norm' (expected 'time_group_norm"),
+                "difference": Containing("encoder_conf.norm 'weight_norm' (expected 'time_group_norm"),
             },
         ),
         (
             text.replace("use_ddp: true", "use_ddp: false"),
-            {"code": "weights_of_another_model", "difference": part("quantizer_conf.use_ddp False")},
+            {"code": "weights_of_another_model", "difference": Containing("quantizer_conf.use_ddp False")},
         ),
         (
             text.replace("audio_normalize: true", "audio_normalize: false"),
-            {"code": "weights_of_another_model", "difference": part("model_conf.audio_normalize False")},
+            {"code": "weights_of_another_model", "difference": Containing("model_conf.audio_normalize False")},
         ),
         (
             text.replace("dimension: 32", "dimension: 32, stretch: 2"),
@@ -213,24 +213,24 @@ def test_settings_of_another_model_are_refused_with_their_values(tmp_path):
         ),
         (
             text.replace("n_filters: 4}", "n_filters: 4, final_activation: Tanh}"),
-            {"code": "weights_of_another_model", "difference": part("decoder_conf.final_activation 'Tanh")},
+            {"code": "weights_of_another_model", "difference": Containing("decoder_conf.final_activation 'Tanh")},
         ),
         (
             text.replace("[8, 5, 4, 2, 2]", "[8, 5, 4, 2]"),
-            {"code": "weights_of_another_model", "difference": part("expected a product of 640")},
+            {"code": "weights_of_another_model", "difference": Containing("expected a product of 640")},
         ),
         (
             text.replace("n_filters: 4}", "n_filters: 8}"),
             {
                 "code": "weights_of_another_model",
-                "difference": part("decoder_conf.n_filters 8 (expected 4, as the encoder has"),
+                "difference": Containing("decoder_conf.n_filters 8 (expected 4, as the encoder has"),
             },
         ),
         (
             text.replace("segment_dur: null, ", ""),
-            {"code": "weights_of_another_model", "difference": part("model_conf.segment_dur 1.0 (expected None")},
+            {"code": "weights_of_another_model", "difference": Containing("model_conf.segment_dur 1.0 (expected None")},
         ),
-        ("optim: adam", {"code": "weights_of_another_model", "difference": part("encoder None")}),
+        ("optim: adam", {"code": "weights_of_another_model", "difference": Containing("encoder None")}),
     ):
         (tmp_path / "config.yaml").write_text(broken, "utf-8")
         with refuses(**says):
@@ -239,10 +239,10 @@ def test_settings_of_another_model_are_refused_with_their_values(tmp_path):
 
 def test_a_checkpoint_of_the_other_frame_rate_is_recognised(tmp_path):
     write_checkpoint(tmp_path, "320")
-    with refuses("weights_of_another_model", difference=part("ratios [8, 5, 4, 2] (expected a product of 640)")):
+    with refuses("weights_of_another_model", difference=Containing("ratios [8, 5, 4, 2] (expected a product of 640)")):
         load_codec("funcodec-zh-en-ds640@8", weights=str(tmp_path))
     (tmp_path / "config.yaml").write_text(SETTINGS.format(ratios=[8, 5, 4, 2, 2], hop=640, more=""), "utf-8")
-    with refuses("tensors_wrong", difference=part("lack")):
+    with refuses("tensors_wrong", difference=Containing("lack")):
         load_codec("funcodec-zh-en-ds640@8", weights=str(tmp_path))
 
 

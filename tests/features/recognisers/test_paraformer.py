@@ -13,7 +13,7 @@ import pytest
 import tiny_funasr
 import torch
 from hostile import Hostile
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.features.base import Unavailable
 from codec_bench.features.recognisers.paraformer import CHUNK_SAMPLES, Paraformer
@@ -258,7 +258,7 @@ def test_nothing_in_the_weights_is_run(copy):
         (
             "encoder: SANMEncoder",
             "encoder: !!python/object/apply:os.getcwd []",
-            {"code": "at_position", "cause": part("is not taken")},
+            {"code": "at_position", "cause": Containing("is not taken")},
         ),
         (
             "encoder: SANMEncoder",
@@ -270,8 +270,16 @@ def test_nothing_in_the_weights_is_run(copy):
             "model: LLMASR",
             {"code": "configuration_value", "expected": "Paraformer or BiCifParaformer or SeacoParaformer"},
         ),
-        ("output_size: 32", "output_size: 64", {"code": "tensors_wrong", "difference": part("have another shape of")}),
-        ("num_blocks: 3", "num_blocks: 4", {"code": "tensors_wrong", "difference": part("lack encoder.encoders.2")}),
+        (
+            "output_size: 32",
+            "output_size: 64",
+            {"code": "tensors_wrong", "difference": Containing("have another shape of")},
+        ),
+        (
+            "num_blocks: 3",
+            "num_blocks: 4",
+            {"code": "tensors_wrong", "difference": Containing("lack encoder.encoders.2")},
+        ),
         ("idim: 32", "idim: nothing", {"code": "weights_not_loaded"}),
         ("fs: 16000", "fs: 8000", {"code": "front_end_unexpected"}),
     ],

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import tiny_whisper
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
@@ -418,7 +418,7 @@ def test_a_gpu_that_cannot_encode_is_one_sentence_when_the_model_loads(gpu_model
         "computing_fails",
         name="whisper-tiny",
         device="cuda:0",
-        cause=part("Library libcublas.so.12"),
+        cause=Containing("Library libcublas.so.12"),
         hint="whisper-tiny@torch",
     ):
         model.load()

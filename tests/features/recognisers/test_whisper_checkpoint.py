@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.features import REGISTRY, load_feature
@@ -128,7 +128,10 @@ def cut_short(folder):
     ("edit", "says"),
     [
         (lambda f: (f / "tokenizer.json").unlink(), {"code": "weights_folder_lacks", "names": "tokenizer.json"}),
-        (lambda f: (f / "vocabulary.json").unlink(), {"code": "weights_folder_lacks", "names": part("vocabulary")}),
+        (
+            lambda f: (f / "vocabulary.json").unlink(),
+            {"code": "weights_folder_lacks", "names": Containing("vocabulary")},
+        ),
         (lambda f: (f / "config.json").unlink(), {"code": "weights_folder_lacks", "names": "config.json"}),
     ],
 )
@@ -148,7 +151,7 @@ def test_a_missing_file_is_named(whispers, tmp_path, edit, says):
         (lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "1.0"})), {"code": "not_a_tokeniser"}),
         (
             lambda f: (f / "preprocessor_config.json").write_text('{"feature_size": 128}'),
-            {"code": "weights_of_another_model", "difference": part("says 128 mel bands")},
+            {"code": "weights_of_another_model", "difference": Containing("says 128 mel bands")},
         ),
         (lambda f: (f / "preprocessor_config.json").write_text("["), {"code": "file_not_readable"}),
     ],
@@ -167,22 +170,22 @@ def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
         (
             "whisper-tiny",
             "whisper-large-v3",
-            {"code": "weights_of_another_model", "difference": part("take 128 mel bands")},
+            {"code": "weights_of_another_model", "difference": Containing("take 128 mel bands")},
         ),
         (
             "whisper-large-v3",
             "whisper-tiny",
-            {"code": "weights_of_another_model", "difference": part("take 80 mel bands")},
+            {"code": "weights_of_another_model", "difference": Containing("take 80 mel bands")},
         ),
         (
             "whisper-tiny",
             "whisper-tiny.en",
-            {"code": "weights_of_another_model", "difference": part("know English only")},
+            {"code": "weights_of_another_model", "difference": Containing("know English only")},
         ),
         (
             "whisper-tiny.en",
             "whisper-tiny",
-            {"code": "weights_of_another_model", "difference": part("know several languages")},
+            {"code": "weights_of_another_model", "difference": Containing("know several languages")},
         ),
     ],
 )

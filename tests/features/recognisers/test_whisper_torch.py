@@ -11,7 +11,7 @@ import ct2_whisper
 import numpy as np
 import pytest
 import tiny_whisper
-from refusals import part, refuses
+from refusals import Containing, refuses
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.plan import build_plan
@@ -219,17 +219,17 @@ def test_weights_of_the_other_layout_are_refused_with_what_reads_them(whispers):
         (
             "whisper-tiny",
             "whisper-large-v3",
-            {"code": "weights_of_another_model", "difference": part("take 128 mel bands")},
+            {"code": "weights_of_another_model", "difference": Containing("take 128 mel bands")},
         ),
         (
             "whisper-tiny",
             "whisper-tiny.en",
-            {"code": "weights_of_another_model", "difference": part("know English only")},
+            {"code": "weights_of_another_model", "difference": Containing("know English only")},
         ),
         (
             "whisper-tiny.en",
             "whisper-tiny",
-            {"code": "weights_of_another_model", "difference": part("know several languages")},
+            {"code": "weights_of_another_model", "difference": Containing("know several languages")},
         ),
     ],
 )
@@ -266,8 +266,8 @@ def edit_config(folder, name="config.json", **changes):
         ({"activation_function": "relu"}, {"code": "weights_of_another_model"}),
         ({"scale_embedding": True}, {"code": "weights_of_another_model"}),
         ({"d_model": None}, {"code": "weights_not_read"}),
-        ({"encoder_layers": 9}, {"code": "tensors_wrong", "difference": part("lack model")}),
-        ({"decoder_ffn_dim": 7}, {"code": "tensors_wrong", "difference": part("have another shape of")}),
+        ({"encoder_layers": 9}, {"code": "tensors_wrong", "difference": Containing("lack model")}),
+        ({"decoder_ffn_dim": 7}, {"code": "tensors_wrong", "difference": Containing("have another shape of")}),
         ({"tie_word_embeddings": False}, {"code": "tensors_wrong", "difference": "lack proj_out.weight"}),
     ],
 )
