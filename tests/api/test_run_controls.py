@@ -9,7 +9,7 @@ import io
 import json
 import re
 import tracemalloc
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import miniature
 import numpy as np
@@ -84,8 +84,8 @@ class Listener:
         return round((spectrum.argmax() * 16_000 / (1 << 18) - 220) / 20)
 
 
-@pytest.fixture
-def served():
+@contextmanager
+def serve():
     """A listener and its address."""
     listener = Listener()
 
@@ -109,6 +109,12 @@ def served():
         yield listener, f"{http.url}/v1"
 
 
+@pytest.fixture
+def served():
+    with serve() as served:
+        yield served
+
+
 @pytest.fixture(scope="module")
 def mirror(tmp_path_factory):
     """Three benchmarks with more rows than usual, so that intervals can tell something."""
@@ -123,18 +129,42 @@ def mirror(tmp_path_factory):
     return folder
 
 
+def run_against(url, mirror, benchmark, out, **options):
+    """The outcome of benchmarks against the listener at a URL."""
+    return run_benchmark(
+        benchmark=benchmark, model="openai-chat", out=out, data=mirror, workers=1,
+        options={"openai-chat": {"base_url": url, "model": "m"}}, **{"page": False, **options},
+    )  # fmt: skip
+
+
 @pytest.fixture
 def ask(tmp_path, monkeypatch, served, mirror):
     """Runs benchmarks against the listener; returns the outcome."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    return lambda benchmark="mmau-test-mini", out="out", **options: run_against(
+        served[1], mirror, benchmark, tmp_path / out, **options
+    )
 
-    def run(benchmark="mmau-test-mini", out="out", **options):
-        return run_benchmark(
-            benchmark=benchmark, model="openai-chat", out=tmp_path / out, data=mirror, workers=1,
-            options={"openai-chat": {"base_url": served[1], "model": "m"}}, **{"page": False, **options},
-        )  # fmt: skip
 
-    return run
+def under_controls(tmp_path_factory, mirror, listening):
+    """The outcome of the three benchmarks with their controls, and its folder."""
+    folder = tmp_path_factory.mktemp("controls")
+    with pytest.MonkeyPatch.context() as patch, serve() as (listener, url):
+        patch.setenv("CODEC_BENCH_CACHE", str(folder / "cache"))
+        listener.listening = listening
+        return run_against(url, mirror, THREE, folder / "out", controls=True), folder / "out"
+
+
+@pytest.fixture(scope="module")
+def of_reader(tmp_path_factory, mirror):
+    """What a model that reads only the text has."""
+    return under_controls(tmp_path_factory, mirror, listening=False)[0]
+
+
+@pytest.fixture(scope="module")
+def of_listener(tmp_path_factory, mirror):
+    """What a model that listens has, and the folder of its runs."""
+    return under_controls(tmp_path_factory, mirror, listening=True)
 
 
 def controls(outcome, benchmark="mmau-test-mini"):
@@ -143,18 +173,16 @@ def controls(outcome, benchmark="mmau-test-mini"):
     return {one.control: one for one in summarise(run).controls if one.metric == load_benchmark(benchmark).primary}
 
 
-def test_a_model_that_reads_only_the_text_has_nothing_beyond_it(ask):
-    outcome = ask(THREE, controls=True)
+def test_a_model_that_reads_only_the_text_has_nothing_beyond_it(of_reader):
     for name in THREE:
-        alone = controls(outcome, name)["text alone"]
+        alone = controls(of_reader, name)["text alone"]
         assert alone.is_significant is False and alone.difference == 0 and alone.given == alone.value > 0, alone
         assert alone.n == ROWS - 2  # a row has no sound, and another no right answer
         assert "nothing beyond the text was found" in beyond_notes([alone])[0]
 
 
-def test_a_model_with_audio_has_what_its_sound_adds(ask, served):
-    served[0].listening = True
-    outcome = ask(THREE, controls=True)
+def test_a_model_with_audio_has_what_its_sound_adds(of_listener):
+    outcome, _ = of_listener
     for name in THREE:
         result = controls(outcome, name)
         alone = result["text alone"]
@@ -181,11 +209,12 @@ def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
     listener = served[0]
     output = {}
     for sound in ("given", "none", "silence", "noise", "another", "shuffled", "level"):
-        for again in range(2):
+        drawn = sound in ("noise", "another", "shuffled")
+        for again in range(1 + drawn):
             listener.seen.clear()
             ask("mmau-test-mini", out=f"{sound}-{again}", sound=sound, cache=False)
             output[sound, again] = {text: samples for text, samples in listener.seen}
-        first, second = output[sound, 0], output[sound, 1]
+        first, second = output[sound, 0], output[sound, int(drawn)]
         assert first.keys() == second.keys()
         assert all(np.array_equal(a, b) for text in first for a, b in zip(first[text], second[text]))
     options = {text: samples[0] for text, samples in output["given", 0].items()}
@@ -201,9 +230,8 @@ def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
     assert not output["shuffled", 0]
 
 
-def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
-    served[0].listening = True
-    outcome = ask(controls=True)
+def test_a_control_is_never_mistaken_for_a_result(of_listener, tmp_path):
+    outcome, folder = of_listener
     complete, blind = (
         outcome.runs["mmau-test-mini", "openai-chat"],
         outcome.controls["mmau-test-mini", "openai-chat", "text alone"],
@@ -226,12 +254,12 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
     held = collect([blind, complete, blind], None, audio_bytes=0, max_rows=100, folder=tmp_path)
     assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {item})", f"mmau-test-mini ({item})"]
     assert not any(cell and cell["best"] for row in held.page["table"] for cell in row["cells"])
-    assert result_folders(tmp_path / "out") == [complete.folder]
+    assert set(result_folders(folder)) == {run.folder for run in outcome.runs.values()}
     with refuses("control_no_result"):
         result_folders(blind.folder)
     column = {"name": "MMAU", "benchmark": "mmau-test-mini", "metric": "accuracy[mmau]", "counts": "score"}
     (tmp_path / "board.yaml").write_text(yaml.safe_dump({"version": 1, "summary": "one", "columns": [column]}))
-    board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "out"])
+    board = leaderboard(str(tmp_path / "board.yaml"), [folder])
     rows = {row.name: row for row in board.rows if not row.published}
     mine = next(row for row in rows.values() if not row.apart)
     others = [row for row in rows.values() if row.apart]
@@ -250,11 +278,9 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
     assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())
 
 
-def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, tmp_path):
-    served[0].listening = True
-    outcome = ask(controls=True)
+def test_an_item_says_how_it_was_answered_under_controls(ask, of_listener, browser, tmp_path):
+    outcome, _ = of_listener
     complete = outcome.runs["mmau-test-mini", "openai-chat"]
-    served[0].listening = False
     deaf = ask(out="deaf", sound="given").runs["mmau-test-mini", "openai-chat"]
     write_page([complete, deaf], tmp_path / "page.html")
     open_page(browser, tmp_path / "page.html")
@@ -288,14 +314,13 @@ def test_a_control_may_come_later_and_is_reported_to_the_run_next_to_it(ask, ser
     assert len(served[0].seen) == requests  # nothing is asked twice
 
 
-def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
-    complete = ask(out="whole", controls=True)
+def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, of_reader, tmp_path):
     for item in ("1/2", "2/2"):
         ask(out=f"part-{item[0]}", controls=True, shard=item)
     merged = merge(parts=[tmp_path / "part-1", tmp_path / "part-2"], out=tmp_path / "merged", page=False)
     assert len(merged.runs) == 4
     run = merged.runs["mmau-test-mini", "openai-chat"]
-    assert summarise(run).controls == summarise(complete.runs["mmau-test-mini", "openai-chat"]).controls
+    assert summarise(run).controls == summarise(of_reader.runs["mmau-test-mini", "openai-chat"]).controls
 
 
 @pytest.mark.parametrize(
