@@ -238,7 +238,7 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
 
     messages = tuple(replace(turn, content=replaced(turn.content)) for turn in request.messages)
     if messages and not messages[-1].content:
-        raise UserError("without its sound there is nothing to ask")
+        raise UserError(Diagnostic("nothing_without_sound"))
     fields = {name: new for name, value in request.fields.items() if (new := instead(value)) is not None}
     remaining = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
     return replace(request, messages=tuple(remaining), fields=fields)
@@ -249,7 +249,7 @@ def _clips(request: Request) -> list[Clip]:
 
     if clips := list(clips_of(request)):
         return clips
-    raise UserError(f"the item '{request.id}', whose sound was to be used, has none")
+    raise UserError(Diagnostic("control_item_without_sound", id=request.id))
 
 
 def without_question(question: Question) -> Question:

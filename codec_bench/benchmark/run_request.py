@@ -233,5 +233,5 @@ async def started_model(model: Model) -> None:
         raise
     except Exception as error:  # a user's own model may raise anything
         raise UserError(
-            f"the model '{model.info.name}' could not be started: {type(error).__name__}: {error}"
+            Diagnostic("model_not_started_error", model=model.info.name, type=type(error).__name__, cause=error)
         ) from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark.asking.benchmarks import Preview
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
@@ -92,7 +93,7 @@ def write_overview(outcome: RunOutcome) -> None:
                     read(row)
                 rows.append(row)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            problem = f"'{written}' is not the summary of a run: {type(error).__name__}: {error}"
+            problem = Diagnostic("not_a_summary", path=written, type=type(error).__name__, message=error)
             raise UserError(problem, hint="delete it and run its command again") from error
     excluded = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.excluded]
     write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": excluded})

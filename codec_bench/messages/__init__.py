@@ -5,6 +5,8 @@ Which file to open
     and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` compared texts;
     `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data;
     `judges.py` tests of judges; `building.py` items of new data sets;
+    `agreement.py`, `cluster.py`, `conversation.py`, `gating.py`, `leaderboards.py`, `serving.py` and `site.py` for the
+    applications of these names;
     `models.py` answers of models; `store.py` records and files of other programs;
     `stats.py` values, intervals, tests and marks; `data.py` data sets and tables; `decoding.py` files of sounds;
     `weights.py` checkpoints; `listening.py` screened raters; `installation.py` findings of `doctor` and `validate`;

@@ -137,5 +137,33 @@ SENTENCES = {
         "spoken_answer_silent": "a spoken answer that is silent",
         "spoken_answer_steady": "a spoken answer that is noise or a steady tone",
         "spoken_answer_copy": "a spoken answer that is a copy of the question",
+        "batch_refused_alike": "all {requests:,} requests of the batch {batch} were refused alike: {message}",
+        "answers_pending": "{count:,} {unit} in {batches} at the service ({names})",
+        "batch_unknown": (
+            "it is not known whether the service took a batch of {requests:,} requests: its list lacks it so far"
+        ),
+        "batch_not_uploaded": "the batch was not uploaded: {message}",
+        "batch_refused": "the batch was not taken: {cause}",
+        "questions_in_batches": "the questions of '{folder}' wait in {batches} at the service",
+        "choice_cannot_grow": "'{folder}' cannot grow: the larger choice {cause}, which was answered there",
+        "model_not_started": "the model '{model}' could not be started: {cause}",
+        "answer_audio_not_written": "the answer's audio cannot be written to '{path}': {cause}",
+        "question_audio_not_written": "the question's audio cannot be written to '{path}': {cause}",
+        "sound_not_to_be_cut": "its sound is {s:.1f} s long, '{model}' takes {limit_s:g} s, and the benchmark says not to cut it",
+        "other_model_behind_name": "'{folder}' was started with another model behind the same name: {changes}",
+        "spending_stopped": "{cause}; {count:,} {unit}{verb} not sent",
+        "control_item_without_sound": "the item '{id}', whose sound was to be used, has none",
+        "model_not_started_error": "the model '{model}' could not be started: {type}: {cause}",
+        "batches_stopped": "{causes}",
+        "limit_reached": "{cause}",
+        "answers_empty_at_limit": lambda count, model, tokens: (
+            f"the first {count} answers of '{model}' are empty and ended at the limit of length"
+            + (f" ({tokens:,} tokens)" if tokens else "")
+        ),
+        "not_a_summary": "'{path}' is not the summary of a run: {type}: {message}",
+        "nothing_without_sound": "without its sound there is nothing to ask",
+        "answer_audio_not_stored": "the answer's audio cannot be stored: {cause}",
+        "number_in_number": "the source looks for a number inside a number, which is no text",
+        "reference_no_choice": "the reference '{reference}' is none of the choices as the source writes them",
     },
 }

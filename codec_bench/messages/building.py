@@ -72,5 +72,49 @@ SENTENCES = {
         "too_short_to_overlap": "the sounds are too short to overlap in part",
         "turn_without_speaker": "a turn of the dialogue names no speaker: '{turn}'",
         "unknown_fact": "the writer named a fact that there is not",
+        "private_without_push": "'private' is for a pushed data set, and none is pushed",
+        "model_lacks_language": (
+            "the model '{model}' knows {known} only, and the language of the recipe is '{language}'"
+        ),
+        "no_build_output": "expected either --out or --script",
+        "script_builds_nothing": (
+            "--script makes no data set, so --review, --reviewed and --push have nothing to be about"
+        ),
+        "recipe_makes_no_benchmark": "prompt and metrics of the recipe make no benchmark: {causes}",
+        "repository_form": "'{name}' is no name of a repository",
+        "recipe_without_licence": ("the recipe '{recipe}' names no licence of the data set, so it is not pushed"),
+        "source_licence_unnamed": (
+            "the licence of {count:,} records of '{source}' is not named ('{licence}'), so the data set is not pushed"
+        ),
+        "no_hub_token": "there is no token of the Hugging Face hub, so the data set cannot be pushed",
+        "repository_is_public": "the data set '{name}' exists already and is public, so nothing was pushed",
+        "push_forbidden": "'{endpoint}' does not let this token write the data set '{name}': it answered {cause}",
+        "push_refused": "'{name}' could not be pushed: '{endpoint}' answered {cause}",
+        "push_failed": "'{name}' could not be pushed to '{endpoint}': {cause}",
+        "recordings_lack_columns": "the recordings of '{data}' have no column {columns}",
+        "one_class_only": "the column '{column}' has one class, '{class_name}'; options need at least two",
+        "too_few_classes": "the column '{column}' has {classes} classes, and 'options' is {options}",
+        "line_fields": "the line reads {fields}; expected 'letter' and 'choice' and nothing else",
+        "nothing_read_aloud": "a recipe of the kind '{kind}' has nothing that people read aloud",
+        "options_synthesised": "the options of this recipe are synthesised",
+        "no_recorded_folder": "the folder of the {subject}, '{path}', is not there",
+        "recipe_kind": "'{name}' is of the kind {kind!r}; expected one of {known}",
+        "build_record_unusable": "'{path}' cannot be used: {cause}",
+        "other_build": "'{folder}' was started with other {differences}",
+        "build_record_item": "'{path}' does not hold the item '{item}' as it was written",
+        "recipe_without_sheets": "the items of this recipe are not reviewed by sheets",
+        "not_a_decision_file": "'{path}' is no file of decisions: {cause}",
+        "no_review_answers": "no file holds an answer to a sheet of '{folder}' ({reasons})",
+        "no_recording_left": "no recording of '{data}' is left to build from ({reasons})",
+        "texts_lack_columns": "the texts '{data}' have no column {columns}",
+        "texts_without_rows": "the texts '{data}' have no rows",
+        "no_voice_file": "the file of voices '{path}' is not there",
+        "not_a_voice_list": "'{path}' holds {type}; expected a mapping with the list 'voices'",
+        "voice_recording_missing": "the voice '{voice}' imitates '{path}', which is not there",
+        "quality_not_a_score": (
+            "checks.quality names '{name}', which is no score of a single sound whose higher values are better"
+        ),
+        "quality_unusable": "checks.quality names '{name}': {reason}",
+        "text_template_fields": "the template reads {fields}; expected {known} and nothing else",
     }
 }

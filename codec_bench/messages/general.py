@@ -26,5 +26,6 @@ SENTENCES = {
         "no_precision": "{name} has no precision '@{point}'; it is computed in float32",
         "no_placeholder": "'{path}': the {role} has no {{{name}}} among its arguments",
         "mapping_expected": "'{path}' holds {type}; expected a mapping of names to values",
+        "service_refusal": "{message}",
     },
 }

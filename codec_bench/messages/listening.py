@@ -29,4 +29,75 @@ SENTENCES = {
         "rule_not_applied": "the rule {rule} could not be applied to {count} of {raters} raters: {cause}",
         "rule_without_trials": "this test has nothing for the rule {rule}",
     },
+    "error": {
+        "not_a_rater_file": "'{path}' is no file of answers that a listening test saved",
+        "rater_file_incomplete": "'{path}' holds no list of answers, or does not name its rater",
+        "test_without_run": "the listening test needs a run",
+        "gold_needs_scale": (
+            "gold questions and traps are for kinds with a scale for each sound, and this test is of the kind {kind}"
+        ),
+        "kind_needs_reference": "a test of the kind {kind} compares with a reference",
+        "kind_without_reference": "a test of the kind {kind} plays no open reference",
+        "digits_without_check": "the digits belong to the check hearing, which is not selected",
+        "loudness_out_of_range": "the loudness is {value:g} LUFS; expected more than -70 and at most 0",
+        "listening_count": "{name} is {value:g}; expected at least {least:g}",
+        "no_key_named": "expected the key of the test, or the run folder that it is in",
+        "no_answer_file": "there is no file {paths}",
+        "no_answers_to_test": "none of the files holds answers to the test {sheet} ({causes})",
+        "digit_files": (
+            "the folder of digits '{folder}' has {count} sound files of the digit {digit}; expected one for "
+            "each of 0 to 9"
+        ),
+        "digit_silent": "the digit '{path}' is silent",
+        "gold_unreadable": "the gold questions '{path}' cannot be read: {cause}",
+        "gold_lacks_column": "the gold questions '{path}' have no column '{column}'",
+        "gold_without_answer": "{place} has no answer",
+        "gold_answer_out_of_scale": (
+            "{place} has the answer '{answer}'; a test of the kind {kind} expects {low} to {high}"
+        ),
+        "gold_without_sound": "{place} has no sound: '{path}' is no file",
+        "audio_form": "--audio got '{text}'; expected SYSTEM=FOLDER",
+        "not_a_key": "'{path}' is no key of a listening test",
+        "key_version": "{key} is of version {version}; expected {expected}",
+        "key_changed": "{key} was changed: its checksum does not fit",
+        "key_damaged": "{key} is not whole: {type}: {cause}",
+        "no_key_in_run": "'{run}' holds no key of the test {test}",
+        "scale_unknown": "the scale is '{scale}'; expected {known}",
+        "scale_of_other_kind": "the scale is '{scale}', and a test of the kind {kind} {scale_of_kind}",
+        "runs_of_two_kinds": "some of the runs are of codecs and some of benchmarks; expected one kind of run",
+        "not_a_benchmark_run": "'{folder}' is no run of a benchmark, so it holds no questions and answers",
+        "runs_of_several_benchmarks": "the runs are of different benchmarks: {benchmarks}",
+        "runs_named_alike": "two of the runs have folders of one name and systems of one name",
+        "no_item_for_sheet": "no item can be taken ({reasons})",
+        "checks_need_sounds": "the checks of a rater are for tests with sounds",
+        "kind_needs_two_systems": "a {kind} needs two systems; there is {count}",
+        "comparison_needs_reference": "{subject} sounds with a reference, which the answers of a benchmark do not have",
+        "too_many_signals": "a trial would have {count} signals; ITU-R BS.1534-3 recommends at most {most}",
+        "sound_lengths_differ": (
+            "the sounds of '{id}' differ in length by half a second or more; expected versions of one sound"
+        ),
+        "page_too_large": (
+            "the sound of {items:,} items takes more than {most_mb:g} MB of the page; that of {fitting:,} fits"
+        ),
+        "channels_differ": (
+            "'{path}' has {channels} channels and another sound of the item has {other_channels}; expected one "
+            "number, or 1"
+        ),
+        "anchor_needs_rate": (
+            "an anchor of {cutoff_khz:g} kHz needs sound of more than {needed_hz:g} samples a second; this has "
+            "{rate_hz}"
+        ),
+        "webmushra_kind": "webMUSHRA is written for tests of the kind mushra; this one is of the kind {kind}",
+        "webmushra_without_checks": "webMUSHRA has no checks of raters, gold questions, traps or sessions",
+        "not_csv": "'{path}' is no CSV ({cause})",
+        "not_a_webmushra_table": "'{path}' is no table of webMUSHRA's ratings: it has no column {columns}",
+        "no_same_sample": "another of the runs does not have the same sample",
+        "no_audio_of": "there is no audio of {systems}",
+        "no_same_question": "another of the runs does not have the same question",
+        "no_answer_of": "{system} gave no answer",
+        "sound_unusable": "its sound cannot be used",
+        "item_too_long": "longer than {limit_s:g} s",
+        "item_without_reference": "there is no reference audio",
+        "no_options": "the question has no options",
+    },
 }

@@ -40,5 +40,119 @@ SENTENCES = {
         "in_window": "window {window} of {count}: {cause}",
         "gives_other_outputs": "the model '{model}' gives {outputs}, and the benchmark needs {wants}",
         "takes_no_audio": "the model '{model}' takes no audio",
+        "model_shut_down": "{host} has {date}: the model '{model}' ({source})",
+        "model_option_unknown": "the model '{model}' does not take '{option}'",
+        "model_option_missing": "the model '{model}' needs '{option}'",
+        "model_lacks": "the model '{model}' does not define {lacking}",
+        "model_not_made": "the model '{model}' cannot be made with its options: {type}: {cause}",
+        "not_a_model": "'{name}' is a {type}; expected a codec_bench.models.base.Model",
+        "model_option_not_a_mapping": "the option '{option}' of the model '{model}' is {value!r}; expected a mapping",
+        "option_not_a_mapping": "the option '{option}' is {value!r}, which is not a mapping, so '{name}' cannot be set",
+        "answer_audio_parts_differ": "the parts of the answer's audio differ in rate or channels",
+        "identity_not_json": "the identity of a model or a request cannot be written as JSON: {cause}",
+        "cascade_template": (
+            "the template of the cascade '{model}' is {template!r}; expected a text with {{transcript}}"
+        ),
+        "cascade_language_model": (
+            "the model '{language_model}' does not take a conversation and answer in text, so it cannot be the "
+            "language model of the cascade '{model}'"
+        ),
+        "cascade_recogniser": (
+            "the model '{recogniser}' does not transcribe recordings, so it cannot be the recogniser of the "
+            "cascade '{model}'"
+        ),
+        "price_unknown": "there is no price of '{kind}'",
+        "price_out_of_range": (
+            "the price of '{kind}' is {price!r}; expected a finite number of at least 0, in US dollars"
+        ),
+        "price_date": "the prices have {name}={value!r}; expected a day such as 2026-11-22",
+        "no_path_in_reply": "the model '{model}' has neither text_path nor audio_path",
+        "endpoint_template": "the model '{model}': {field} is not a valid template: {cause}",
+        "endpoint_template_not_filled": "the model '{model}': {field} cannot be filled: {cause}",
+        "key_env_form": "'key_env' is not the name of an environment variable",
+        "key_not_set": "the environment variable {variable}, which holds the key, is not set",
+        "key_characters": "the environment variable {variable} holds characters that a key cannot have",
+        "address_damaged": "'{url}' is not a valid address: {cause}",
+        "address_form": "'{url}' is not a valid address",
+        "key_in_address": "the address at {host} holds a key or a password",
+        "key_in_header": "the header '{header}' carries a key, which would be written to the run",
+        "model_takes_no_batches": "the service of '{model}' takes this model in no batches",
+        "batch_of_streams": "the model '{model}' is answered as a stream, and a batch holds no streams",
+        "base_url_missing": "the model '{model}' needs 'base_url'",
+        "model_option_out_of_range": (
+            "the model '{model}' has {option}={value!r}; expected a number from {least:g} to {most}"
+        ),
+        "model_option_value": "the model '{model}' has {option}={value!r}",
+        "service_stopped": "{cause}{requests}",
+        "refused_alike": "{count} questions in a row were refused in the same words: {cause}",
+        "generation_unknown": "there is no generation parameter '{option}'",
+        "stop_form": "stop={value!r} is not a text or a list of texts",
+        "generation_not_whole": "{option}={value!r} is not a whole number{bound}",
+        "generation_out_of_range": "{option}={value!r} is out of range",
+        "processor_not_loaded": "the processor in '{folder}' cannot be loaded: {cause}",
+        "text_holds_marker": "the text holds '{marker}', which marks a sound for this model; remove it from the text",
+        "model_type_unknown": "transformers has no model of the kind '{model_type}' that answers in text about sound",
+        "model_takes_no_audio": "the model takes no audio",
+        "needs_mistral_common": "Voxtral's tokenizer needs the package 'mistral-common', which is not installed",
+        "voxtral_template": "Voxtral has only the template 'chat', and the option is template={template!r}",
+        "no_weights_of_model": "there are no weights '{weights}' for the model '{model}'",
+        "weights_not_on_machine": "the weights '{weights}' of the model '{model}' are not on this machine",
+        "not_a_weights_index": "'{path}' is not an index of weights: {cause}",
+        "weights_incomplete": (
+            "the weights in '{folder}' are not complete: {missing} of {files} files are missing, such as {example}"
+        ),
+        "model_type_missing": "'{path}' does not state the type of the model: expected a JSON object with 'model_type'",
+        "model_dtype": "the model '{model}' has dtype={dtype!r}",
+        "no_voice_table": "the weights in '{folder}' have no spk_dict.pt, which holds the voices",
+        "needs_peft": (
+            "this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies "
+            "it, is not installed"
+        ),
+        "whisper_one_recording": "Whisper transcribes one recording per request, and the request has {recordings}",
+        "whisper_language": "this Whisper has no token for the language '{language}'",
+        "no_text_to_speak": "the request has no text in the field 'text' to speak",
+        "single_voice": "the model has a single voice, and the request has a voice to imitate",
+        "no_known_character": "the model knows none of the characters of the text {text!r}",
+        "voice_without_codec": "the processor in '{folder}' names no codec, and the model needs one",
+        "follows_no_instruction": "the model follows no instruction on how to speak, and the request has one",
+        "takes_no_voice": "the model takes no {what}, and the request {cause}",
+        "voice_without_transcript": "the model needs the transcript of a voice, and the request has no 'prompt_text'",
+        "text_holds_mark": "the text holds '{mark}', which has a meaning of its own for this model",
+        "no_position_to_speak": (
+            "text and voice take all {positions} positions of the model, and none is left to speak in"
+        ),
+        "code_beyond_codec": "the model wrote the code {value}, and its codec has {known}",
+        "text_too_long_to_speak": "text and transcript of the voice have {bytes} bytes, and the model reads {most}",
+        "voice_missing": "there is no voice '{voice}': neither {path} nor {other_path} is a file",
+        "voice_unreadable": "the voice '{path}' cannot be read: {cause}",
+        "voice_of_other_model": (
+            "the voice '{path}' holds no latents of this model: expected one tensor of width {width}, got {shapes}"
+        ),
+        "needs_voice_recording": (
+            "the model speaks in the voice of a recording, and the request has no 'prompt_audio'; --set "
+            "speaker=NAME takes a voice of the checkpoint"
+        ),
+        "nothing_to_speak": "the model finds nothing to speak in the text {text!r}",
+        "no_temperature": "the model draws its sound from noise and has no temperature, and the request has one",
+        "model_template": "the model '{model}' has template={template!r}",
+        "model_batch_seconds": "the model '{model}' has batch_s={value!r}; expected a number of seconds over 0",
+        "model_device": "the model '{model}' has device={device!r}",
+        "batch_items_out_of_range": "'{model}' has batch_items {items}; expected 1 to {most}",
+        "no_model_workers": "'{model}' has {count} workers; expected at least one",
+        "load_options_not_json": "the load options of '{model}' are not JSON values: {cause}",
+        "model_not_loaded": "'{model}' cannot be loaded: {cause}",
+        "weights_of_several_recognisers": (
+            "the model '{model}' has weights={weights!r} for several recognisers ({recognisers})"
+        ),
+        "recogniser_rates_differ": "the recognisers {recognisers} read different sample rates",
+        "window_overlap": (
+            "windows of {window_s:g} s for '{model}' overlap by {overlap_s:g} s; expected less than half of a window"
+        ),
+        "model_weights_lack": "the weights folder '{weights}' of the model '{model}' has no {files}",
+        "no_worker_code": lambda model, path: (
+            f"there is no worker code for '{model}'" + (f" at '{path}'" if path else "")
+        ),
+        "nothing_answers": "nothing answers at {url}: {cause}",
+        "no_connection": "nothing answers at {url}: no connection within {limit_s:g} s",
     },
 }

@@ -81,5 +81,12 @@ SENTENCES = {
         "clips_failed": "{clips} clips gave no estimate: {reason}",
         "fault_of": lambda sections, reason: f"{', '.join(sections)}: {reason}",
         "scores_failed": "{count} of the clips: {reason}",
+        "codec_of_this_process": (
+            "'{codec}' is {type} of this process, and a codec is profiled in a process of its own, which "
+            "cannot import it"
+        ),
+        "codes_out_of_range": "codebook {codebook} has {count} codes outside [0, {cardinality})",
+        "codec_cannot_be_loaded": "'{codec}' cannot be loaded: {reason}",
+        "too_many_runs": "'{folder}' holds {count} other runs",
     },
 }

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.config.registry import Registry, is_own_code, load_attribute
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import LookedUp, Served
@@ -198,7 +199,9 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
         return
     instead = f"--model {served.successor}; " if served.successor else ""
     raise UserError(
-        f"{served.at} has {served.words(day)}: the model '{own_name(name)}' ({served.source})",
+        Diagnostic(
+            "model_shut_down", host=served.at, date=served.words(day), model=own_name(name), source=served.source
+        ),
         hint=f"{instead}answers that are recorded can still be scored; --anyway asks all the same",
     )
 
@@ -237,7 +240,7 @@ def _config(name: str) -> ModelConfig:
     if is_own_file(name):
         document = load_yaml(name)
         if not isinstance(document, dict):
-            raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
+            raise UserError(Diagnostic("mapping_expected", path=name, type=type(document).__name__))
         return fit(document, ModelConfig, source=name)
     if name not in config_names("model"):
         raise UnknownName("model", name, model_names())
@@ -259,27 +262,28 @@ def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], de
     unknown = [option for option in options if option not in takes]
     if unknown:
         known = ", ".join(sorted({*takes, *FACTS} - {"info"}))
-        raise UserError(f"the model '{name}' does not take '{unknown[0]}'", hint=f"it takes {known}")
+        raise UserError(Diagnostic("model_option_unknown", model=name, option=unknown[0]), hint=f"it takes {known}")
     _check_mappings(factory, name, options)
     missing = [o for o, needed in takes.items() if needed and o != "info" and options.get(o) is None]
     if missing:
-        raise UserError(f"the model '{name}' needs '{missing[0]}'", hint=f"--set {own_name(name)}.{missing[0]}=VALUE")
+        raise UserError(
+            Diagnostic("model_option_missing", model=name, option=missing[0]),
+            hint=f"--set {own_name(name)}.{missing[0]}=VALUE",
+        )
     if inspect.isabstract(factory):
         lacking = " and ".join(sorted(factory.__abstractmethods__))
-        raise UserError(f"the model '{name}' does not define {lacking}", hint=_CONTRACT)
+        raise UserError(Diagnostic("model_lacks", model=name, lacking=lacking), hint=_CONTRACT)
     try:
         model = factory(**({"info": info} if "info" in takes else {}), **options)
     except UserError:
         raise
     except Exception as error:  # an option of another type, or a user's own class, may raise anything
         raise UserError(
-            f"the model '{name}' cannot be made with its options: {type(error).__name__}: {error}",
+            Diagnostic("model_not_made", model=name, type=type(error).__name__, cause=error),
             hint=f"its options are {', '.join(options) or 'all left out'}",
         ) from error
     if not isinstance(model, Model):
-        raise UserError(
-            f"'{name}' is a {type(model).__name__}; expected a codec_bench.models.base.Model", hint=_CONTRACT
-        )
+        raise UserError(Diagnostic("not_a_model", name=name, type=type(model).__name__), hint=_CONTRACT)
     return model
 
 
@@ -294,7 +298,7 @@ def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None
                 key, example = ("temperature", "0") if option == "parameters" else ("NAME", "VALUE")
                 setting = f"--set {own_name(name)}.{option}"
                 raise UserError(
-                    f"the option '{option}' of the model '{name}' is {value!r}; expected a mapping",
+                    Diagnostic("model_option_not_a_mapping", option=option, model=name, value=value),
                     hint=f"{setting}='{{{key}: {example}}}', or {setting}.{key}={example}",
                 )
 
@@ -342,7 +346,7 @@ def _merged(options: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, 
         elif isinstance(out.get(head) or {}, Mapping):
             out[head] = _merged(out.get(head) or {}, {rest: value})
         else:
-            raise UserError(f"the option '{head}' is {out[head]!r}, which is not a mapping, so '{name}' cannot be set")
+            raise UserError(Diagnostic("option_not_a_mapping", option=head, value=out[head], name=name))
     return out
 
 

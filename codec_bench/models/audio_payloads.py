@@ -110,5 +110,5 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
 def joined(parts: list[Audio]) -> Audio:
     """Concatenate audio; different rates or channels raise AudioError."""
     if len({(audio.sample_rate_hz, audio.channels) for audio in parts}) != 1:
-        raise AudioError("the parts of the answer's audio differ in rate or channels")
+        raise AudioError(Diagnostic("answer_audio_parts_differ"))
     return Audio(np.concatenate([audio.samples for audio in parts], axis=1), parts[0].sample_rate_hz)

@@ -54,7 +54,12 @@ class Recogniser(BatchModel):
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
         if weights is not None and len(self._names) > 1:
             raise UserError(
-                f"the model '{info.name}' has weights={weights!r} for several recognisers ({', '.join(self._names)})",
+                Diagnostic(
+                    "weights_of_several_recognisers",
+                    model=info.name,
+                    weights=weights,
+                    recognisers=", ".join(self._names),
+                ),
                 hint="leave out weights, or name one recogniser",
             )
         self.batch_s = float(batch_s) if batch_s is not None else 60.0
@@ -103,7 +108,7 @@ class Recogniser(BatchModel):
                 self._loaded[name] = feature
         rates = {feature.rate_hz for feature in self._loaded.values()}
         if len(rates) != 1:
-            raise UserError(f"the recognisers {', '.join(self._names)} read different sample rates")
+            raise UserError(Diagnostic("recogniser_rates_differ", recognisers=", ".join(self._names)))
         self.rate_hz = rates.pop()
         if not self._has_batch_s:
             self.batch_s = min(feature.batch_s for feature in self._loaded.values())

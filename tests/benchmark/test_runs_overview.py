@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.rows import ItemRecord
@@ -57,5 +57,5 @@ def test_a_damaged_summary_is_named(summary: Path, damage: Callable[[dict[str, A
     held = json.loads(summary.read_text("utf-8"))
     damage(held)
     summary.write_text(json.dumps(held), "utf-8")
-    with pytest.raises(UserError, match=r"summary\.json' is not the summary of a run"):
+    with refuses("not_a_summary", path="summary.json"):
         write_overview(outcome)

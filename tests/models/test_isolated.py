@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
@@ -256,13 +257,13 @@ def test_a_config_of_ones_own_names_it(folder):
 
 
 def test_options_that_do_not_fit_are_refused_before_anything_starts(folder):
-    with pytest.raises(UserError, match="batch_items 0"):
+    with refuses("batch_items_out_of_range", items=0):
         custom(folder, batch_items=0)
-    with pytest.raises(UserError, match="0 workers"):
+    with refuses("no_model_workers", count=0):
         custom(folder, workers=0)
-    with pytest.raises(UserError, match=r"no worker code for 'own' at .*nowhere\.py"):
+    with refuses("no_worker_code", model="own", path="nowhere.py"):
         custom(folder, code="nowhere.py")
-    with pytest.raises(UserError, match="not JSON"):
+    with refuses("load_options_not_json"):
         custom(folder, load={"x": object()})
     with pytest.raises(UnknownName):
         Isolated(ModelInfo("own"), env="numpy-2")
@@ -270,7 +271,7 @@ def test_options_that_do_not_fit_are_refused_before_anything_starts(folder):
 
 def test_code_that_does_not_load_is_the_callers_to_mend(folder):
     (folder / "code.py").write_text("def load(): raise RuntimeError('no weights')\ndef answer(state, batch): pass\n")
-    with pytest.raises(UserError, match=r"'own' cannot be loaded: .*RuntimeError: no weights"):
+    with refuses("model_not_loaded", model="own"):
         answers(custom(folder))
 
 

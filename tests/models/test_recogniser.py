@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scripted_models import ask
 
 from codec_bench.audio.clip import Clip
@@ -104,7 +105,7 @@ def test_a_choice_by_language_asks_each_in_its_own(monkeypatch):
     assert set(model.identity["protocols"]) == {"seaco-paraformer-zh", "whisper-large-v3"}
     assert model._name(Request("a", fields={"language": "zh"})) == "seaco-paraformer-zh"
     assert model._name(Request("a", fields={"language": "fr"})) == "whisper-large-v3"
-    with pytest.raises(UserError, match="several recognisers"):
+    with refuses("weights_of_several_recognisers"):
         Recogniser(INFO, feature="seed-tts", weights="here")
 
 

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.clip import Clip
-from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.windows import WindowedRequest, join, join_texts, merge_texts, split_windows, window_of, windows
@@ -159,7 +159,7 @@ def test_windows_overlap_as_much_as_they_declare(rng):
     places = windows(audio, 3.0, 0.5)
     assert places[0][0] == 0 and places[-1][1] == audio.num_samples
     assert all(before - after == RATE // 2 for (_, before), (after, _) in pairwise(places))
-    with pytest.raises(UserError, match="less than half"):
+    with refuses("window_overlap"):
         window_of(Windows(overlap_s=1.5), info(limit_s=3.0))
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import has_dominant_unit, t_quantile
 from codec_bench.stats.correlation import Coefficient
@@ -28,10 +29,10 @@ from codec_bench.stats.notes import Note
 
 FEWEST_UNITS = 30
 FEW_UNITS = 60
-FLAT = "one of the two raters gives the same value to every item, so there is nothing to correlate"
-ALIKE = "every item adds the same, so nothing is known of the spread"
-CERTAIN = "both raters give every item the same value, so agreement cannot be distinguished from chance"
-NOTHING = "no item was rated by both"
+FLAT = Diagnostic("constant_rater")
+ALIKE = Diagnostic("no_spread")
+CERTAIN = Diagnostic("constant_raters")
+NOTHING = Diagnostic("no_shared_item")
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = ("kappa_quadratic", "kappa_linear", "kappa")
 SHARES = ("exact", "within_one")
@@ -104,9 +105,9 @@ def agreement_of(
     check_level(level)
     x, y = np.asarray(reference, np.float64), np.asarray(rater, np.float64)
     if x.shape != y.shape or x.ndim != 1:
-        raise UserError(f"the ratings have the shapes {x.shape} and {y.shape}; expected one number per item in both")
+        raise UserError(Diagnostic("ratings_shapes", shape=x.shape, other_shape=y.shape))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise UserError("a rating is not finite; expected one number per item", hint="leave out items without a rating")
+        raise UserError(Diagnostic("rating_not_finite"), hint="leave out items without a rating")
     units = len(x) if codes is None else len(np.unique(codes))
     refused = dict(without or {})
     if not len(x):

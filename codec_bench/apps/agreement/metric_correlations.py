@@ -24,6 +24,7 @@ import numpy as np
 from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import name_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.correlation import Coefficient, cluster_similar, pearson, spearman
 from codec_bench.stats.notes import rename_units
@@ -245,8 +246,13 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
             before = facts.setdefault(name, about)
             if before.get("protocol") != about.get("protocol"):
                 raise UserError(
-                    f"'{name}' is '{about.get('protocol')}' in the run '{run.folder}' and '{before.get('protocol')}' "
-                    "in another one, so that its values make no column",
+                    Diagnostic(
+                        "metric_of_two_protocols",
+                        metric=name,
+                        protocol=about.get("protocol"),
+                        folder=run.folder,
+                        other_protocol=before.get("protocol"),
+                    ),
                     hint="name fewer runs, or with --metrics only metrics that they measured alike",
                 )
     return facts

@@ -22,6 +22,7 @@ from codec_bench.apps.agreement.ratings import (
     read_ratings,
 )
 from codec_bench.config.option import names
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.record import Run
 
@@ -63,14 +64,14 @@ def metric_agreement(
         0.7
     """
     if not -1 <= least <= 1:
-        raise UserError(f"the least correlation is {least:g}; expected a number between -1 and 1, such as {LEAST:g}")
+        raise UserError(Diagnostic("correlation_limit", value=least, example=LEAST))
     opened = open_runs(runs)
     people = None if human is None else _rated(human)
     columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
     if len(columns.names) < 2:
         have = ", ".join(columns.names) or "none"
         raise UserError(
-            f"there are not two columns to compare: {have}",
+            Diagnostic("too_few_columns", known=have),
             hint="name runs with two metrics or more, or give --with FILE",
         )
     standard = None
@@ -88,7 +89,7 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
     people = read_ratings(path)
     if people.kind != "rating":
         raise UserError(
-            f"'{path}' holds {people.kind}s, which are no values of a sound that metrics could be correlated with",
+            Diagnostic("ratings_of_no_sound", path=path, kind=people.kind),
             hint="codec-bench agreement RUN --with FILE compares preferences and options",
         )
     return people
@@ -106,7 +107,7 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
             counts[at] += 1
             ratings.append((at[0] * len(columns.samples) + at[1], row.value))
     if not counts.any():
-        raise UserError(f"none of the ratings in '{path}' can be used: {people.problems.summary}")
+        raise UserError(Diagnostic("no_usable_rating", path=path, reasons=people.problems.summary))
     rated = counts > 0
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=rated)
     columns.values[index] = means

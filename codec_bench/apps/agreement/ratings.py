@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.columns import number_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.export import without_apostrophe
 
@@ -203,11 +204,14 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
     named = {_KIND_OF[kind] for kind in kinds - unknown}
     if unknown or len(named) > 1:
         raise UserError(
-            f"'{path}' holds ratings of the kinds {', '.join(sorted(kinds))}; expected one of {', '.join(KINDS)}",
+            Diagnostic("ratings_of_kinds", path=path, kinds=", ".join(sorted(kinds)), known=", ".join(KINDS)),
             hint="give each kind a file of its own",
         )
     if not rows and not problems.all():
-        raise UserError(f"'{path}' holds no rating", hint="one line for each rating, below the names of the columns")
+        raise UserError(
+            Diagnostic("file_without_ratings", path=path),
+            hint="one line for each rating, below the names of the columns",
+        )
     return next(iter(kinds if len(kinds) == 1 else named), None), rows
 
 
@@ -216,9 +220,11 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(f"'{path}' is not text in UTF-8: {error.reason}", hint="save it as CSV in UTF-8") from error
+        raise UserError(
+            Diagnostic("ratings_not_utf8", path=path, cause=error.reason), hint="save it as CSV in UTF-8"
+        ) from error
     except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror}") from error
+        raise UserError(Diagnostic("file_not_readable", path=path, cause=error.strerror)) from error
     lines = text.splitlines(keepends=True)
     head = lines[0] if lines else ""
     separator = next((mark for mark in (",", ";", "\t") if mark in head), ",")
@@ -239,7 +245,8 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
             yield reader.line_num, {name: by_name.get(name, "") for name in COLUMNS}
     except csv.Error as error:
         raise UserError(
-            f"'{path}', line {reader.line_num}: {error}", hint="a quotation mark that is not closed, or a damaged file"
+            Diagnostic("ratings_line", path=path, line=reader.line_num, cause=error),
+            hint="a quotation mark that is not closed, or a damaged file",
         ) from error
 
 
@@ -248,13 +255,13 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
     if missing:
         got = ", ".join(filter(None, names)) or "nothing"
         raise UserError(
-            f"'{path}' has no column {' and no '.join(missing)}; its first line is: {got[:200]}",
+            Diagnostic("ratings_lack_columns", path=path, columns=" and no ".join(missing), header=got[:200]),
             hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, "
             f"subset",
         )
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
     if twice:
-        raise UserError(f"'{path}' has several columns called {', '.join(twice)}; expected each once")
+        raise UserError(Diagnostic("ratings_repeat_columns", path=path, columns=", ".join(twice)))
 
 
 def _guessed(rows: Sequence[RatingRow]) -> Kind:

@@ -121,7 +121,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
     """
     if "review" not in maker.columns:
         raise UserError(
-            "the items of this recipe are not reviewed by sheets",
+            Diagnostic("recipe_without_sheets"),
             hint="recipes of the kinds described and mixture have them",
         )
     waiting = [item.key for item in record.outcomes(keys) if item.is_usable and item.key not in record.decisions]
@@ -168,7 +168,7 @@ def read_decisions(out: Path) -> dict[str, Decision]:
             raise ValueError("a decision is none of accept, edit and drop")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(
-            f"'{path}' is no file of decisions: {error}",
+            Diagnostic("not_a_decision_file", path=path, cause=error),
             hint="delete it, and give the reviewers' files again with --reviewed",
         ) from error
     return decisions
@@ -200,7 +200,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
     )
     if not rows:
         raise UserError(
-            f"no file holds an answer to a sheet of '{out}' ({'; '.join(notes[:3]) or 'no sheet was written for it'})",
+            Diagnostic("no_review_answers", folder=out, reasons="; ".join(notes[:3]) or "no sheet was written for it"),
             hint="build with --review writes the sheets; reviewers save the files that --reviewed takes",
         )
     decisions = {**read_decisions(out), **_decisions(rows)}

@@ -19,6 +19,7 @@ from codec_bench.engine.evaluation import Evaluation, execute_shard
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, Workers, start_workers
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, RunLocked, UserError
 
 ANSWERS_S = 5.0
@@ -36,12 +37,12 @@ def check_there(address: str | None) -> None:
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or not host:
-        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
+        raise UserError(Diagnostic("ray_address_form", address=address))
     try:  # Ray itself would try for a minute
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
     except (OSError, OverflowError) as error:
         raise UserError(
-            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
+            Diagnostic("ray_unreachable", address=address, cause=getattr(error, "strerror", None) or error),
             hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
         ) from error
 
@@ -72,10 +73,14 @@ def connected(address: str | None) -> Iterator[Any]:
             include_dashboard=False if address == "local" else None,
         )
     except Exception as error:  # Ray raises errors of many kinds
-        trouble = f"the Ray cluster at '{address}' does not answer"
-        if address == "local":
-            trouble = "Ray cannot be started on this machine"
-        raise UserError(f"{trouble}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
+        cause = first_line(error)
+        local, other = (
+            Diagnostic("ray_not_started", cause=cause),
+            Diagnostic("ray_unreachable", address=address, cause=cause),
+        )
+        raise UserError(
+            local if address == "local" else other, hint="ray status shows whether a cluster runs"
+        ) from error
     try:
         yield ray
     finally:
@@ -134,7 +139,7 @@ class ClusterSize:
         fit = sum(count // each for count in cpus)
         if not with_gpu and running.device not in ("auto", "cpu"):
             raise UserError(
-                f"the device is '{running.device}', and no node of the Ray cluster has a GPU",
+                Diagnostic("no_gpu_in_cluster", device=running.device),
                 hint="give --device auto or cpu",
             )
         if with_gpu and running.device != "cpu" and _uses_device(plan):
@@ -204,7 +209,7 @@ class ShardActor:
         except OSError as error:
             why = error.strerror or str(error)
         return UserError(
-            f"the node {socket.gethostname()} does not see the run folder: '{path}' {why}",
+            Diagnostic("run_folder_not_shared", node=socket.gethostname(), path=path, cause=why),
             hint="give an --out on a file system that all nodes of the Ray cluster share",
         )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.shard import Shard
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
@@ -39,7 +40,7 @@ class PartFolders:
         started = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
         if isinstance(started, int) and of not in (None, started):
             raise UserError(
-                f"the run in '{out}' was started in {started} shards; got {of}",
+                Diagnostic("shard_count_differs", folder=out, started=started, shards=of),
                 hint=f"give --shards {started}, or another --out",
             )
         _check_ours(out)
@@ -100,7 +101,7 @@ def _check_ours(out: Path) -> None:
     run.close()
     if not meta.get(MERGED):
         raise UserError(
-            f"'{out}' holds a run that was started without Ray",
+            Diagnostic("run_without_ray", folder=out),
             hint="give another --out, or continue it without --executor ray",
         )
 

@@ -14,6 +14,7 @@ from statistics import median
 from time import monotonic
 
 from codec_bench.data.shard import MOST_SHARDS, Shard
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 SLOW = 2.0
@@ -107,7 +108,7 @@ class ShardQueue:
         self._done[shard] = max(done, self._done[shard])
         if self._failures[shard] >= MOST_FAILURES:
             raise UserError(
-                f"shard {shard} ended {MOST_FAILURES} actors, and none of them finished an item of it; the last: {why}",
+                Diagnostic("shard_ends_actors", shard=shard, actors=MOST_FAILURES, cause=why),
                 hint="run it alone to see why, with --shard and without --executor ray",
             )
         self._waiting.appendleft(shard)

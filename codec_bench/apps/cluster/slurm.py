@@ -21,6 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from codec_bench.apps.cluster.parts import progress_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, first_of, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
@@ -61,11 +62,9 @@ class Resources:
     def __post_init__(self) -> None:
         for name, value, least in (("gpus", self.gpus, 0), ("cpus", self.cpus, 1), ("at_once", self.at_once, 1)):
             if value is not None and value < least:
-                raise UserError(f"{name} is {value}; expected at least {least}")
+                raise UserError(Diagnostic("below_least", name=name, value=value, least=least))
         if self.time is not None and not _TIME.fullmatch(self.time):
-            raise UserError(
-                f"the time limit is {self.time!r}; expected minutes, hours:minutes:seconds or days-hours:minutes"
-            )
+            raise UserError(Diagnostic("time_limit_form", value=self.time))
 
     def arguments(self) -> list[str]:
         """As arguments of sbatch."""
@@ -124,7 +123,9 @@ def submit(
     if before is not None:
         if (before.command, before.parts) != (submission.command, submission.parts):
             raise UserError(
-                f"'{out}' belongs to another command: {shlex.join(before.command)} in {before.parts} parts",
+                Diagnostic(
+                    "folder_of_other_command", folder=out, command=shlex.join(before.command), parts=before.parts
+                ),
                 hint="give another --out",
             )
         queued = _queued(out)
@@ -133,13 +134,13 @@ def submit(
             return _submit_merge(replace(before, jobs={"parts": ":".join(arrays)}), out)
         if queued:
             raise UserError(
-                f"{len(queued)} jobs of '{out}' are in the queue already: {first_of(list(queued), 5)}",
+                Diagnostic("jobs_in_queue", count=len(queued), folder=out, jobs=first_of(list(queued), 5)),
                 hint=f"codec-bench progress {out} shows how far they are",
             )
     left = unfinished(out, submission.needed)
     if not left:
         raise UserError(
-            f"all {parts} parts in '{out}' are finished", hint=f"codec-bench merge {out / 'parts'} --out {out}"
+            Diagnostic("parts_finished", parts=parts, folder=out), hint=f"codec-bench merge {out / 'parts'} --out {out}"
         )
     return _submit(replace(submission, tries={number: (1, _items(out, number)) for number in left}), out)
 
@@ -153,7 +154,9 @@ def go_on(out: Path) -> Submission | None:
     """
     before = read_submission(out)
     if before is None:
-        raise UserError(f"nothing was submitted for '{out}'", hint="codec-bench slurm eval ... --out DIR submits a run")
+        raise UserError(
+            Diagnostic("nothing_submitted", folder=out), hint="codec-bench slurm eval ... --out DIR submits a run"
+        )
     left = unfinished(out, before.needed)
     if not left:
         return None
@@ -161,8 +164,7 @@ def go_on(out: Path) -> Submission | None:
     cancelled = [number for number in left if number in before.tries and array and _was_cancelled(out, array, number)]
     if cancelled:
         raise UserError(
-            f"{len(cancelled)} of {before.parts} parts were cancelled: {_ranges(cancelled)}; nothing is submitted "
-            f"again",
+            Diagnostic("parts_cancelled", count=len(cancelled), parts=before.parts, ranges=_ranges(cancelled)),
             hint="the same codec-bench slurm command goes on where they ended",
         )
     tries: dict[int, tuple[int, int]] = {}
@@ -173,7 +175,7 @@ def go_on(out: Path) -> Submission | None:
             tries[number] = (1 if now > items else times + 1, now)
     if not tries:
         raise UserError(
-            f"{len(left)} of {before.parts} parts failed {ROUNDS} times: {_ranges(left)}",
+            Diagnostic("parts_failed", count=len(left), parts=before.parts, times=ROUNDS, ranges=_ranges(left)),
             hint=f"their output is in {out / FOLDER}; the same codec-bench slurm command submits them anew",
         )
     return _submit(replace(before, tries=tries), out)
@@ -222,7 +224,9 @@ def read_submission(out: Path) -> Submission | None:
         tries = {int(number): (times, items) for number, (times, items) in held["tries"].items()}
         return Submission(command, program, held["parts"], resources, empty, held["jobs"], tries)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"'{path}' does not say what was submitted: {error}", hint="give another --out") from error
+        raise UserError(
+            Diagnostic("submission_unreadable", path=path, cause=error), hint="give another --out"
+        ) from error
 
 
 def _submit(submission: Submission, out: Path) -> Submission:
@@ -267,8 +271,7 @@ def _submit_merge(submission: Submission, out: Path) -> Submission:
         )
     except UserError as error:
         raise UserError(
-            f"the parts are in the queue as job {array.replace(':', ' ')}, and the job that merges them is not: "
-            f"{error.message}",
+            Diagnostic("merge_job_missing", job=array.replace(":", " "), cause=error.message),
             hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} "
             f"cancels the parts",
         ) from error
@@ -309,7 +312,7 @@ def _sbatch(*arguments: str) -> str:
     done = _called("sbatch", "--parsable", *arguments)
     match = _ID.match(done)
     if match is None:
-        raise UserError(f"sbatch printed {done!r}; expected the number of a job")
+        raise UserError(Diagnostic("sbatch_output", output=done))
     return match.group()
 
 
@@ -322,7 +325,7 @@ def _queued(out: Path) -> dict[str, str]:
 def _called(program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
         raise UserError(
-            f"there is no '{program}' on this machine", hint="run this command where jobs are submitted to Slurm"
+            Diagnostic("no_slurm_program", program=program), hint="run this command where jobs are submitted to Slurm"
         )
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
@@ -330,7 +333,7 @@ def _called(program: str, *arguments: str) -> str:
         hint = "--sbatch passes further arguments to sbatch"
         if "Invalid job array specification" in message:
             hint = "give fewer --parts: Slurm allows less than its MaxArraySize, which scontrol show config prints"
-        raise UserError(f"{program} refused: {message}", hint=hint)
+        raise UserError(Diagnostic("slurm_refused", program=program, cause=message), hint=hint)
     return done.stdout.strip()
 
 

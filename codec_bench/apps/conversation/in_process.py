@@ -240,16 +240,16 @@ class CascadeSession(InProcess):
         super().__init__(model)
         if "audio" not in model.info.inputs or model.info.reads != "messages":
             raise UserError(
-                f"the model '{model.info.name}' does not take a conversation with sound",
+                Diagnostic("takes_no_conversation_sound", model=model.info.name),
                 hint="put a recogniser before it, with a config of the kind cascade",
             )
         if speaks is None and "audio" not in model.info.outputs:
             raise UserError(
-                f"the model '{model.info.name}' answers in text, and nobody speaks it",
+                Diagnostic("text_unspoken", model=model.info.name),
                 hint="--speaks NAME names a model that does",
             )
         if speaks is not None and "audio" not in speaks.info.outputs:
-            raise UserError(f"the model '{speaks.info.name}' does not speak", hint="codec-bench list models")
+            raise UserError(Diagnostic("does_not_speak", model=speaks.info.name), hint="codec-bench list models")
         self.speaks, self.rule = speaks, rule
         self._places = asyncio.Semaphore(model.concurrency)
 

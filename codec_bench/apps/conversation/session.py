@@ -23,6 +23,7 @@ import numpy as np
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Network, Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
@@ -214,7 +215,7 @@ async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s
     except _Over as end:
         held.status, held.reason = "failed", str(end)
     except Denied as denied:
-        raise UserError(denied.reason, hint=denied.hint) from None
+        raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
     except TooSlow as slow:
         held.status, held.reason = "refused", str(slow)
     except (Again, RequestFailed) as trouble:

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE_HZ = 16_000
@@ -124,8 +125,7 @@ class TurnEnd:
             seconds = math.nan
         if name not in DETECTORS or not 0.05 <= seconds <= 10:
             raise UserError(
-                f"the rule for the end of a turn is '{text}'; expected {' or '.join(DETECTORS)}, a colon, and 0.05 to "
-                f"10 seconds",
+                Diagnostic("turn_end_rule", rule=text, known=" or ".join(DETECTORS)),
                 hint="--end-of-turn silero-vad:0.7",
             )
         return cls(name, seconds)

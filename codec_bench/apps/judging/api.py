@@ -27,6 +27,7 @@ from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.engine.running import Running, choose_running
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.report.answers import spent_text
@@ -175,9 +176,9 @@ def _broken(done: RunOutcome) -> tuple[tuple[str, str], ...]:
 
 def _check_counts(per_kind: int, repeats: int) -> None:
     if per_kind < 4 or per_kind % 4:
-        raise UserError(f"there are to be {per_kind} sounds of each kind; expected 4, 8, 12 or another multiple of 4")
+        raise UserError(Diagnostic("sounds_of_kind", count=per_kind))
     if repeats < 1:
-        raise UserError(f"--repeats is {repeats}; expected 1 or more")
+        raise UserError(Diagnostic("question_repeats", count=repeats))
 
 
 def _select_parts(
@@ -192,14 +193,16 @@ def _select_parts(
     info = load_model(judge, settings.get(judge), device=running.device).info
     if info.reads != "messages" or "text" not in info.outputs:
         raise UserError(
-            f"'{info.name}' takes no questions that it answers in text, so it is no judge",
+            Diagnostic("answers_no_text_question", model=info.name),
             hint="codec-bench list models",
         )
     excluded, kinds = [], tuple(KINDS) if SOUNDS in requested else ()
     if kinds and "audio" not in info.inputs:
         why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"
         if parts is not None:
-            raise UserError(f"{why}, so what it hears cannot be tested", hint="--parts texts tests how it marks texts")
+            raise UserError(
+                Diagnostic("judge_hearing_untestable", cause=why), hint="--parts texts tests how it marks texts"
+            )
         excluded, kinds = [(SOUNDS, why)], ()
     elif kinds and not is_own_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
@@ -209,7 +212,7 @@ def _select_parts(
     for name in chosen:
         if not fits(name):
             raise UserError(
-                f"the planted answers do not fit the rubric '{name}'", hint=f"they fit {', '.join(text_rubrics())}"
+                Diagnostic("rubric_not_for_planted", rubric=name), hint=f"they fit {', '.join(text_rubrics())}"
             )
     return {f"marks-{name}": JudgeMetric(name) for name in chosen}, excluded, kinds
 
@@ -224,7 +227,8 @@ def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
     other = [name for name in request if held.get(name) != request[name]]
     if other:
         raise UserError(
-            f"'{folder}' holds a check with another '{other[0]}' ({held.get(other[0])})", hint="give another --out"
+            Diagnostic("folder_of_other_check", folder=folder, field=other[0], value=held.get(other[0])),
+            hint="give another --out",
         )
     return str(held["date"])
 

@@ -24,6 +24,7 @@ from codec_bench.apps.leaderboards.ranking import (
     robustness,
     together,
 )
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, order_by_similarity
@@ -32,12 +33,10 @@ from codec_bench.stats.correlation import correlations, order_by_similarity
 def trust(board: Board, seed: int = 0) -> Trust:
     """Compute the certainty of a board's ranks; raises UserError without averages."""
     if not board.averages:
-        raise UserError(
-            f"the board '{board.name}' has no average, so its rows have no ranks", hint="choose a board with an average"
-        )
+        raise UserError(Diagnostic("board_without_average", board=board.name), hint="choose a board with an average")
     if board.by_sample:
         raise UserError(
-            f"in '{board.name}' every sample counts as one, so that a benchmark cannot be left out or scaled alone",
+            Diagnostic("board_counts_samples", board=board.name),
             hint="choose the board that counts benchmarks",
         )
     points = points_of(board)
@@ -52,7 +51,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
 def likeness(board: Board) -> Likeness:
     """Compute rank correlations of two or more columns, and an order by similarity."""
     if len(board.columns) < 2:
-        raise UserError(f"the board '{board.name}' has one column, which correlates with no other")
+        raise UserError(Diagnostic("board_of_one_column", board=board.name))
     pairs = correlations(points_of(board, printed=False).values)
     names = tuple(board.columns[n].name for n in order_by_similarity(pairs, len(board.columns)))
     return Likeness(tuple(column.name for column in board.columns), tuple(pairs), names)

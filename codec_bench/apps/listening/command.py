@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.config.option import SEVERAL
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import By, Json
@@ -82,7 +82,7 @@ def export(
 ) -> None:  # fmt: skip
     """Write a page on which people listen and rate, and its key of systems."""
     from codec_bench.apps.listening.api import export_listening
-    from codec_bench.terminal.output import talk
+    from codec_bench.terminal.output import print_json, talk
 
     sheet = export_listening(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
@@ -101,7 +101,10 @@ def export(
     for note in sheet.notes:
         talk(note)
     talk(f"key, which raters must not see: {sheet.key}")
-    sys.stdout.write(json.dumps(sheet.as_dict(), ensure_ascii=False) + "\n" if as_json else f"{sheet.page}\n")
+    if as_json:
+        print_json(sheet.as_dict())
+    else:
+        sys.stdout.write(f"{sheet.page}\n")
 
 
 def _folders(texts: Sequence[str]) -> dict[str, str]:
@@ -109,7 +112,7 @@ def _folders(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, folder = text.partition("=")
         if not (name and equals and folder):
-            raise UserError(f"--audio got '{text}'; expected SYSTEM=FOLDER", hint="for example --audio generated=tts/")
+            raise UserError(Diagnostic("audio_form", text=text), hint="for example --audio generated=tts/")
         folders[name] = folder
     return folders
 

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from codec_bench.config import load_yaml
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 TIE = "tie"
@@ -149,13 +150,15 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
         UserError: there is no such scale, or the kind has another one.
     """
     if scale is not None and scale not in SCALES:
-        raise UserError(f"the scale is '{scale}'; expected {' or '.join(SCALES)}")
+        raise UserError(Diagnostic("scale_unknown", scale=scale, known=" or ".join(SCALES)))
     ends = kind_of(kind).ends
     if ends is None:
         return SCALES[scale or "0-5"]
     if scale is not None and ends != SCALES[scale]:
         has = f"has the scale {ends[0]} to {ends[1]}" if ends != (0, 0) else "has no scale of numbers"
-        raise UserError(f"the scale is '{scale}', and a test of the kind {kind} {has}", hint="leave --scale out")
+        raise UserError(
+            Diagnostic("scale_of_other_kind", scale=scale, kind=kind, scale_of_kind=has), hint="leave --scale out"
+        )
     return ends
 
 

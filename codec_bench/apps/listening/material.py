@@ -20,6 +20,7 @@ from typing import Any
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.benchmark.reading.choices import choices_of, without_label
 from codec_bench.data import Source, match_estimates
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import Exchange, exchanges, has_answers
 from codec_bench.store.columns import grouped
@@ -71,7 +72,7 @@ class Material:
     items: Sequence[ListeningItem]
     systems: tuple[str, ...]
     answers: bool
-    excluded: Counter[str]
+    excluded: Counter[Diagnostic]
     runs: Sequence[Run] = field(repr=False)
 
     def reference(self, item: ListeningItem) -> Path | None:
@@ -104,19 +105,19 @@ def collect(
     """
     answer_kinds = {has_answers(run) for run in runs}
     if len(answer_kinds) != 1:
-        raise UserError("some of the runs are of codecs and some of benchmarks; expected one kind of run")
+        raise UserError(Diagnostic("runs_of_two_kinds"))
     answers = answer_kinds.pop()
     if needs_answers and not answers:
         raise UserError(
-            f"'{runs[0].folder}' is no run of a benchmark, so it holds no questions and answers",
+            Diagnostic("not_a_benchmark_run", folder=runs[0].folder),
             hint="for codecs there are the kinds mushra, rating and preference",
         )
     named = {(r.meta.get("benchmark") or {}).get("name") for r in runs}
     if len(named) != 1:
-        raise UserError(f"the runs are of different benchmarks: {', '.join(sorted(map(str, named)))}")
+        raise UserError(Diagnostic("runs_of_several_benchmarks", benchmarks=", ".join(sorted(map(str, named)))))
     chosen = {} if without_systems else _chosen(runs, systems)
     used = [run for run in runs if without_systems or any(run is of for of, _ in chosen.values())]
-    excluded: Counter[str] = Counter()
+    excluded: Counter[Diagnostic] = Counter()
     strata = _strata(used[0], by)
     read = _questions if answers else partial(_samples, folders=dict(folders or {}))
     items = list(read(used, chosen, strata, excluded))
@@ -128,9 +129,7 @@ def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Ru
     label = lambda run, name: f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name  # noqa: E731
     known = {label(run, name): (run, name) for run in runs for name in run.systems}
     if len(known) < sum(every.values()):
-        raise UserError(
-            "two of the runs have folders of one name and systems of one name", hint="give the folders different names"
-        )
+        raise UserError(Diagnostic("runs_named_alike"), hint="give the folders different names")
     for name in requested:
         if name not in known:
             raise UnknownName(f"system in '{runs[0].folder}'", name, known)
@@ -158,7 +157,7 @@ def _samples(
     runs: Sequence[Run],
     chosen: _Chosen,
     strata: _Strata,
-    excluded: Counter[str],
+    excluded: Counter[Diagnostic],
     *,
     folders: dict[str, str | os.PathLike[str]],
 ) -> Iterator[ListeningItem]:
@@ -177,9 +176,9 @@ def _samples(
         others = [held.get(id) for held in rows[1:]]
         lacking = [label for label, files in audio_files.items() if id not in files]
         if not all(other is not None and _is_same(sample, other) for other in others):
-            excluded["another of the runs does not have the same sample"] += 1
+            excluded[Diagnostic("no_same_sample")] += 1
         elif lacking:
-            excluded[f"there is no audio of {', '.join(lacking)}"] += 1
+            excluded[Diagnostic("no_audio_of", systems=", ".join(lacking))] += 1
         else:
             outputs = {label: SystemOutput(files[id]) for label, files in audio_files.items()}
             yield ListeningItem(id, units[id], strata[id], sample.duration_s, outputs)
@@ -198,7 +197,7 @@ def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) ->
 
 
 def _questions(
-    runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]
+    runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[Diagnostic]
 ) -> Iterator[ListeningItem]:
     read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
@@ -208,9 +207,9 @@ def _questions(
         for label, (run, _) in chosen.items():
             exchange = read[id(run)].get(name)
             if exchange is None or exchange.question.fields != first.question.fields:
-                why = "another of the runs does not have the same question"
+                why = Diagnostic("no_same_question")
             elif (answer := _answer(exchange)) is None:
-                why = why or f"{label} gave no answer"
+                why = why or Diagnostic("no_answer_of", system=label)
             else:
                 outputs[label] = answer
         if why is not None:

@@ -32,6 +32,7 @@ from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
 from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
 
@@ -104,12 +105,17 @@ class ListeningSheet:
     sound: str
     sound_mb: float
     page_mb: float
-    left_out: Mapping[str, int]
+    left_out: Mapping[Diagnostic, int]
     notes: Sequence[str]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return {**asdict(self), "page": str(self.page), "key": str(self.key), "left_out": dict(self.left_out)}
+        return {
+            **asdict(self),
+            "page": str(self.page),
+            "key": str(self.key),
+            "left_out": to_json([{"count": n, "reason": why} for why, n in self.left_out.items()]),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,7 @@ class Selection:
     trials: Sequence[DrawnTrial]
     files: Mapping[str, Mapping[str, bytes]]
     seconds: Mapping[str, Mapping[str, float]]
-    excluded: Counter[str]
+    excluded: Counter[Diagnostic]
     notes: tuple[str, ...]
 
 
@@ -159,7 +165,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
             sounds = _sounds(item, plan, reference, material, rate_hz)
             add(item.id, sounds)
         except AudioError as error:
-            excluded["its sound cannot be used"] += 1
+            excluded[Diagnostic("sound_unusable")] += 1
             troubles.append(error.message)
             continue
         selected.append(item)
@@ -171,7 +177,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
     if not selected:
         reasons = "; ".join(f"{count:,} times: {why}" for why, count in excluded.most_common())
         raise UserError(
-            f"no item can be taken ({reasons or 'the run holds none'})",
+            Diagnostic("no_item_for_sheet", reasons=reasons or "the run holds none"),
             hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio "
             "NAME=FOLDER",
         )
@@ -202,7 +208,7 @@ def _checks(
     """Yield the rater checks with audio; `first` is the first item's audio."""
     if plan.checks:
         if not first:
-            raise UserError("the checks of a rater are for tests with sounds", hint="leave --checks out")
+            raise UserError(Diagnostic("checks_need_sounds"), hint="leave --checks out")
         yield from make_checks(plan.checks, next(iter(first.values())), plan.seed, plan.digits)
     rng = Random(f"{plan.seed} traps")
     count = max(len(plan.kind.scales), 1)
@@ -224,32 +230,34 @@ def _checks(
 def _check_systems(material: Material, plan: ListeningPlan) -> None:
     kind, count = plan.kind, len(material.systems)
     if kind.trial == "pairs" and count < 2:
-        raise UserError(f"a {kind.measures[0]} needs two systems; there is {count}", hint="name two with --systems A,B")
+        raise UserError(
+            Diagnostic("kind_needs_two_systems", kind=kind.measures[0], count=count), hint="name two with --systems A,B"
+        )
     if (kind.sounds_only or plan.gold or plan.traps or plan.loudness_lufs is not None) and material.answers:
         subject = "gold questions, traps and levels are of"
         if kind.sounds_only:
             subject = f"a test of the kind {kind.name} compares"
         raise UserError(
-            f"{subject} sounds with a reference, which the answers of a benchmark do not have",
+            Diagnostic("comparison_needs_reference", subject=subject),
             hint="take the kind rating or preference",
         )
     signals = count + 1 + len(plan.anchors)
     if kind.trial == "all" and signals > MOST_SIGNALS:
         raise UserError(
-            f"a trial would have {signals} signals; ITU-R BS.1534-3 recommends at most {MOST_SIGNALS}",
+            Diagnostic("too_many_signals", count=signals, most=MOST_SIGNALS),
             hint=f"choose up to {MOST_SIGNALS - 1 - len(plan.anchors)} systems with --systems",
         )
 
 
-def _unfit(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> str | None:
+def _unfit(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> Diagnostic | None:
     """Return why an item cannot be used, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
-        return f"longer than {plan.longest_s:g} s"
+        return Diagnostic("item_too_long", limit_s=plan.longest_s)
     needs = plan.kind.hidden or plan.kind.open == "must" or (plan.reference is True and not material.answers)
     if needs and reference is None:
-        return "there is no reference audio"
+        return Diagnostic("item_without_reference")
     if plan.kind.answer == "option" and not item.choices:
-        return "the question has no options"
+        return Diagnostic("no_options")
     return None
 
 
@@ -272,9 +280,7 @@ def _sounds(
     sounds = alike({REFERENCE: reference, **paths}, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if plan.kind.hidden:
         if len({sound.num_samples for sound in sounds.values()}) > 1:
-            raise AudioError(
-                f"the sounds of '{item.id}' differ in length by half a second or more; expected versions of one sound"
-            )
+            raise AudioError(Diagnostic("sound_lengths_differ", id=item.id))
         sounds |= {anchor_name(name): anchor(sounds[REFERENCE], CUTOFFS_HZ[name]) for name in plan.anchors}
     return sounds
 
@@ -291,8 +297,7 @@ def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Mater
 def _too_large(count: int, plan: ListeningPlan) -> None:
     fit = max(count - 1 - plan.training, 0)
     raise UserError(
-        f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of "
-        f"{count - 1:,} fits",
+        Diagnostic("page_too_large", items=plan.items + plan.training, most_mb=plan.sound_mb, fitting=count - 1),
         hint=f"{f'--items {fit},' if fit else 'choose'} fewer systems, shorter items (--longest-s), or more room "
         "(--sound-mb)",
     )

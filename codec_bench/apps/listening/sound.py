@@ -20,6 +20,7 @@ import numpy as np
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs as measured
 from codec_bench.audio.resample import fit_length, to_rate
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -57,8 +58,7 @@ def alike(
     for name, sound in resampled.items():
         if sound.channels not in (1, channels):
             raise AudioError(
-                f"'{paths[name]}' has {sound.channels} channels and another sound of the item has {channels}; expected "
-                f"one number, or 1"
+                Diagnostic("channels_differ", path=paths[name], channels=sound.channels, other_channels=channels)
             )
         wide = sound.samples if sound.channels == channels else np.repeat(sound.samples, channels, axis=0)
         long = fit_length(wide, max(lengths)) if one_length else wide
@@ -133,8 +133,9 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
     half_hz = sample_rate_hz / 2
     if cutoff_hz >= half_hz * _FULL:
         raise UserError(
-            f"an anchor of {cutoff_hz / 1000:g} kHz needs sound of more than {2 * cutoff_hz:g} samples a second; this "
-            f"has {sample_rate_hz}",
+            Diagnostic(
+                "anchor_needs_rate", cutoff_khz=cutoff_hz / 1000, needed_hz=2 * cutoff_hz, rate_hz=sample_rate_hz
+            ),
             hint="leave this anchor out with --anchors 3.5k, or take data of a higher rate",
         )
     stop_hz = min(STOP * cutoff_hz, half_hz)

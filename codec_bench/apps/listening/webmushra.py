@@ -21,6 +21,7 @@ from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Ke
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, take, written_sheet
 from codec_bench.audio.clip import wav_bytes
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 RATE_HZ = 48_000
@@ -40,12 +41,12 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
     """Write a MUSHRA test for webMUSHRA into a folder, with its key."""
     if plan.kind.name != "mushra":
         raise UserError(
-            f"webMUSHRA is written for tests of the kind mushra; this one is of the kind {plan.kind.name}",
+            Diagnostic("webmushra_kind", kind=plan.kind.name),
             hint="write the page of this project with --format page",
         )
     if plan.checks or plan.gold or plan.traps or plan.session or plan.session_minutes:
         raise UserError(
-            "webMUSHRA has no checks of raters, gold questions, traps or sessions",
+            Diagnostic("webmushra_without_checks"),
             hint="write the page of this project with --format page, or leave them out",
         )
     selection = take(
@@ -134,11 +135,11 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
-        raise UserError(f"'{path}' is no CSV ({error})") from error
+        raise UserError(Diagnostic("not_csv", path=path, cause=error)) from error
     head = lines[0] if lines else []
     lacking = [name for name in _NEEDED if name not in head]
     if lacking:
-        raise UserError(f"'{path}' is no table of webMUSHRA's ratings: it has no column {', '.join(lacking)}")
+        raise UserError(Diagnostic("not_a_webmushra_table", path=path, columns=", ".join(lacking)))
     sessions: dict[tuple[str, str, str], list[Row]] = {}
     for line in lines[1:]:
         if not line:

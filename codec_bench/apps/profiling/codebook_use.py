@@ -60,7 +60,7 @@ class CodebookCounts:
         if outside.any():
             worst = int(outside.argmax())
             raise UserError(
-                f"codebook {worst} has {int(outside[worst])} codes outside [0, {cardinality})",
+                Diagnostic("codes_out_of_range", codebook=worst, count=int(outside[worst]), cardinality=cardinality),
                 hint="the codec declares a smaller cardinality than it uses, or gives codes for padding",
             )
         counts = np.stack([np.bincount(row, minlength=cardinality) for row in codes])

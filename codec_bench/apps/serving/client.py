@@ -16,7 +16,7 @@ from http.client import HTTPException
 from typing import Any
 
 from codec_bench.apps.serving.items import AudioInput, BadItem, Item, QueueFull, Result, as_item, audio_bytes
-from codec_bench.messages import read
+from codec_bench.messages import Diagnostic, as_reason, read
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Score
 
@@ -118,7 +118,8 @@ class RemoteScorer:
                 time.sleep(0.1 * 2**attempt)
             except (OSError, HTTPException, ValueError) as error:
                 raise UserError(
-                    f"{self._url} cannot be reached: {error}", hint="is codec-bench serve running there?"
+                    Diagnostic("service_unreachable", url=self._url, cause=error),
+                    hint="is codec-bench serve running there?",
                 ) from error
         raise AssertionError
 
@@ -130,5 +131,5 @@ def _error_of(error: urllib.error.HTTPError) -> UserError:
     except (ValueError, KeyError, TypeError):
         code, message = "http", f"status {error.code}"
     if error.code == 503:
-        return QueueFull(message)
-    return BadItem(message, code=code)
+        return QueueFull(as_reason(message, "service_refusal"))
+    return BadItem(as_reason(message, "service_refusal"), code=code)

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from codec_bench.config.option import SEVERAL
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Device, Set, Workers
 from codec_bench.terminal.output import talk
@@ -54,10 +55,10 @@ def serve(
     if token_env is not None:
         token = os.environ.get(token_env)
         if not token:
-            raise UserError(f"the environment variable {token_env} is empty", hint=f"export {token_env}=...")
+            raise UserError(Diagnostic("token_variable_empty", variable=token_env), hint=f"export {token_env}=...")
     if host not in LOOPBACK and token is None:
         raise UserError(
-            f"--host {host} lets other machines in, and there is no token",
+            Diagnostic("host_without_token", host=host),
             hint="name the environment variable that holds one with --token-env",
         )
     check_port(host, port)

@@ -129,14 +129,14 @@ def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Map
         return RewardSpec(terms={reward: Term(metric=reward, transform=steps)})
     if isinstance(reward, str) and not is_reward_file(reward):
         raise UserError(
-            f"the reward '{reward}' is no YAML file and no metric that is scored",
+            Diagnostic("not_a_reward", reward=reward),
             hint=f"scored are {', '.join(better)}",
         )
     spec = parse_reward(reward)
     for name, term in spec.terms.items():
         if term.metric not in better:
             raise UserError(
-                f"the term '{name}' of the reward reads {term.metric}, which is not scored",
+                Diagnostic("reward_reads_unscored", term=name, metric=term.metric),
                 hint=f"scored are {', '.join(better)}; add it to the metrics",
             )
     return spec
@@ -189,7 +189,7 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
             why = "it was not scored" if score is None else flag_code(score) or f"{score.status}: {score.reason}"
             if score is not None and score.denominator == 0:
                 why = "the reference text has no words"
-            raise NoReward(f"{term.metric} has no value ({why})", term.metric, score)
+            raise NoReward(Diagnostic("reward_without_value", metric=term.metric, cause=why), term.metric, score)
         else:
             x = float(term.missing)
             score = scores.get(term.metric)
@@ -197,5 +197,5 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
         terms[name] = x
     total = sum(spec.terms[name].weight * x for name, x in terms.items())
     if not math.isfinite(total):
-        raise NoReward("the reward is not finite", next(iter(terms)), None)
+        raise NoReward(Diagnostic("reward_not_finite"), next(iter(terms)), None)
     return Reward(total, terms, values, missing)

@@ -30,6 +30,7 @@ from codec_bench.apps.serving.items import (
     check_text,
 )
 from codec_bench.config.option import names
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Audio, Sample, Score
@@ -184,12 +185,14 @@ class Scorer:
         reference = self._reference(one)
         with self._lock:
             if self._closed or self._fault is not None:
-                raise UserError(f"the scorer has ended: {self._fault or 'it was closed'}")
+                raise UserError(Diagnostic("scorer_ended", cause=self._fault or "it was closed"))
             if self._open >= self._most:
-                raise QueueFull(f"{self._open} items wait; the queue holds {self._most}", hint="try again in a second")
+                raise QueueFull(
+                    Diagnostic("queue_full", items=self._open, most=self._most), hint="try again in a second"
+                )
             size = len(data) + len(reference or b"")
             if self._open and self._bytes + size > QUEUE_BYTES:
-                raise QueueFull(f"items with {self._bytes >> 20} MiB of audio wait", hint="try again in a second")
+                raise QueueFull(Diagnostic("queue_audio_full", mib=self._bytes >> 20), hint="try again in a second")
             self._open += 1
             self._bytes += size
         files: list[MemoryFile] = []
@@ -200,8 +203,8 @@ class Scorer:
         except OSError as error:
             self._release(files, size)
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                raise QueueFull("too many files are open", hint="try again in a second") from error
-            raise UserError(f"there is no memory for the audio: {error.strerror or error}") from error
+                raise QueueFull(Diagnostic("too_many_files"), hint="try again in a second") from error
+            raise UserError(Diagnostic("no_audio_memory", cause=error.strerror or error)) from error
         future: Future[Result] = Future()
         start = monotonic()
 
@@ -217,7 +220,7 @@ class Scorer:
         def fail(reason: str) -> None:
             self._release(files, size)
             with suppress(Exception):
-                future.set_exception(UserError(f"the scorer has ended: {reason}"))
+                future.set_exception(UserError(Diagnostic("scorer_ended", cause=reason)))
 
         sample = Sample(
             str(next(self._numbers)), files[1].path if reference is not None else None,
@@ -236,7 +239,7 @@ class Scorer:
             self._inbox.put(LiveSample(sample, names_of, MOST_SECONDS, done, fail, is_cancelled=is_cancelled))
         except RuntimeError as error:
             self._release(files, size)
-            raise UserError("the scorer has ended: it was closed") from error
+            raise UserError(Diagnostic("scorer_closed")) from error
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:

@@ -30,6 +30,7 @@ from codec_bench.apps.serving.page import LATENCIES, service_page
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
 from codec_bench.apps.serving.scorer import Scorer, unknown_reference
 from codec_bench.apps.serving.wire import audio_of, item_of, parse_json, result_json, verl_item, verl_reply
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class Service:
                 async for line in _lines(request, take):
                     number += 1
                     if self.draining:
-                        raise QueueFull(f"the service is shutting down; line {number} and later ones were not scored")
+                        raise QueueFull(Diagnostic("shutting_down_at_line", line=number))
                     while running and (len(running) >= AT_ONCE or open_bytes + len(line) > BODY_BYTES):
                         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     open_bytes += len(line)
@@ -269,7 +270,7 @@ class Service:
         def take(size: int) -> None:
             nonlocal held
             if size > 0 and self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
-                raise QueueFull("the bodies of other requests take all room")
+                raise QueueFull(Diagnostic("no_room_for_bodies"))
             self.body_bytes += size
             held += size
 
@@ -288,7 +289,7 @@ class Service:
                 if not hmac.compare_digest(token, self.token.encode("utf-8", "replace")):
                     raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
-                raise QueueFull("the service is shutting down")
+                raise QueueFull(Diagnostic("shutting_down"))
             with self._room() as take:
                 take(_check_body(request))
                 reply = await handler(request)
@@ -413,7 +414,7 @@ def check_port(host: str, port: int) -> None:
 
 def _unusable_port(host: str, port: int, error: OSError) -> UserError:
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-    return UserError(f"port {port} of {host} cannot be used: {reason}", hint="--port 0 takes a free one")
+    return UserError(Diagnostic("port_unusable", port=port, host=host, cause=reason), hint="--port 0 takes a free one")
 
 
 async def run_service(

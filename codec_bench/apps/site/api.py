@@ -22,6 +22,7 @@ from codec_bench.apps.site.contradictions import Contradiction, placed
 from codec_bench.apps.site.contradictions import contradictions as find_contradictions
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
 from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import read_json, write_json
@@ -71,7 +72,7 @@ def site(
     """
 
     if audio_mb < 0:
-        raise UserError(f"audio_mb is {audio_mb:g}; expected 0 or more", hint="0 copies no sound")
+        raise UserError(Diagnostic("audio_mb_below_zero", value=audio_mb), hint="0 copies no sound")
     folders, sites = _sorted(runs)
     site_folder = SiteFolder(out, new=bool(folders or sites))
     done = add_runs(site_folder, folders, audio_mb)
@@ -111,7 +112,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
         for entry in other.entries():
             entries.setdefault(entry["key"], entry)
     if not entries:
-        raise UserError("no run to check is named", hint="name run folders, or the folder of a site")
+        raise UserError(Diagnostic("no_run_to_check"), hint="name run folders, or the folder of a site")
     return find_contradictions(placed(sorted(entries.values(), key=age)))
 
 
@@ -243,9 +244,7 @@ def take_over(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
         UserError: both are the same folder, or a file of the other site is malformed.
     """
     if site.path.resolve() == other.path.resolve():
-        raise UserError(
-            f"'{site.path}' is both the site and what is to be added to it", hint="name the folder of another site"
-        )
+        raise UserError(Diagnostic("site_into_itself", path=site.path), hint="name the folder of another site")
     added: list[str] = []
     replaced: list[str] = []
     unchanged: list[str] = []
@@ -267,7 +266,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:
-        raise UserError(f"the run {key} of the site '{other.path}' lacks {', '.join(lacking)}", hint=_AGAIN)
+        raise UserError(Diagnostic("site_run_lacks", run=key, site=other.path, files=", ".join(lacking)), hint=_AGAIN)
     try:
         (put,) = placed([entry])
         board = boards_of([put], [])
@@ -276,7 +275,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         is_complete = False
     if not is_complete:
-        raise UserError(f"what the site '{other.path}' says of the run {key} is not as a site writes it", hint=_AGAIN)
+        raise UserError(Diagnostic("site_facts_changed", site=other.path, run=key), hint=_AGAIN)
     return entry
 
 
@@ -289,7 +288,8 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
     lacking = set(named) - set(files)
     if lacking:
         raise UserError(
-            f"the run '{entry['name']}' of the site '{other.path}' lacks {', '.join(sorted(lacking))}", hint=_AGAIN
+            Diagnostic("site_run_lacks", run=entry["name"], site=other.path, files=", ".join(sorted(lacking))),
+            hint=_AGAIN,
         )
     for name in files:
         payload = other.read_data(f"runs/{key}/{name}")
@@ -297,7 +297,7 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
             try:
                 _with_sound(payload, lambda sound: _sound(site, other, sound))
             except (AttributeError, KeyError, TypeError):
-                raise UserError(f"'{source / name}.js' is not as a site writes it", hint=_AGAIN) from None
+                raise UserError(Diagnostic("site_file_changed", path=source / name), hint=_AGAIN) from None
         site.write_data(f"runs/{key}/{name}", payload)
     for name in _FOR_PEOPLE:
         if _is_own(source / name):

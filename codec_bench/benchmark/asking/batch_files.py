@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.batches import BatchInterface, BatchOutcome
 from codec_bench.models.endpoints.json_text import parse_json
@@ -103,7 +104,9 @@ class AnswerFiles:
             try:
                 await self._interface.fetch(name, path)
             except RequestFailed as end:
-                raise UserError(end.reason, hint="the same command fetches the answers again") from None
+                raise UserError(
+                    as_reason(end.reason, "service_refusal"), hint="the same command fetches the answers again"
+                ) from None
             at = 0
             with path.open("rb") as lines:
                 for line in lines:
@@ -116,7 +119,7 @@ class AnswerFiles:
         if not answered and len(places) >= ALIKE and len(words) == 1:
             self._entry |= {"state": "failed", "files": []}
             raise UserError(
-                f"all {len(places):,} requests of the batch {self.batch} were refused alike: {clean(words.pop())}",
+                Diagnostic("batch_refused_alike", requests=len(places), batch=self.batch, message=clean(words.pop())),
                 hint="is a setting of the model wrong? The same command submits the questions again",
             )
         await self._interface.delete(self._entry["file"])

@@ -21,7 +21,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
@@ -138,7 +138,7 @@ class Batched:
         self._save()
         if self._stopped:
             raise UserError(
-                "; ".join(self._stopped.values()),
+                Diagnostic("batches_stopped", causes="; ".join(self._stopped.values())),
                 hint="answers so far are recorded; the same command submits the rest again",
             )
         running = self._running()
@@ -147,7 +147,7 @@ class Batched:
             names = first_of([str(entry["id"]) for entry in running], 3)
             waiting = "requests wait" if count != 1 else "request waits"
             raise AnswersPending(
-                f"{count:,} {waiting} in {_batches(len(running))} at the service ({names})",
+                Diagnostic("answers_pending", count=count, unit=waiting, batches=_batches(len(running)), names=names),
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
@@ -164,7 +164,9 @@ class Batched:
         try:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
-                    raise UserError(str(self._spending.purse.why), hint=self._spending.purse.hint)
+                    raise UserError(
+                        Diagnostic("limit_reached", cause=self._spending.purse.why), hint=self._spending.purse.hint
+                    )
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:
@@ -184,7 +186,7 @@ class Batched:
         try:
             return await self._interface.look(entry["id"])
         except RequestFailed as end:
-            raise UserError(end.reason, hint="the same command looks again") from None
+            raise UserError(as_reason(end.reason, "service_refusal"), hint="the same command looks again") from None
 
     def _note(self, entry: dict[str, Any], batch: Batch) -> None:
         entry |= {"state": batch.state, "files": list(batch.files)}
@@ -204,7 +206,7 @@ class Batched:
             try:
                 remote = await self._interface.find(entry["mark"])
             except RequestFailed as end:
-                raise UserError(end.reason, hint="the same command looks again") from None
+                raise UserError(as_reason(end.reason, "service_refusal"), hint="the same command looks again") from None
             if remote is not None:
                 entry |= {"id": remote.id, "state": "running"}
                 self._save()
@@ -212,7 +214,7 @@ class Batched:
         if time() - entry["when"] < SETTLED_S:
             count = len(entry["keys"])
             raise UserError(
-                f"it is not known whether the service took a batch of {count:,} requests: its list lacks it so far",
+                Diagnostic("batch_unknown", requests=count),
                 hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch first",
             )
         self._entries.remove(entry)
@@ -233,7 +235,7 @@ class Batched:
             entry["file"] = await self._interface.upload(file.close(), mark)
         except (RequestFailed, UserError) as error:
             message = error.message if isinstance(error, UserError) else error.reason
-            raise UserError(f"the batch was not uploaded: {message}", hint=_NO_BATCHES) from None
+            raise UserError(Diagnostic("batch_not_uploaded", message=message), hint=_NO_BATCHES) from None
         try:
             entry["when"] = time()
             self._entries.append(entry)
@@ -246,7 +248,7 @@ class Batched:
             self._entries = [other for other in self._entries if other is not entry]
             self._save()
             hint = no.hint if isinstance(no, Denied) else _NO_BATCHES
-            raise UserError(f"the batch was not taken: {no.reason}", hint=hint) from None
+            raise UserError(Diagnostic("batch_refused", cause=no.reason), hint=hint) from None
         else:
             entry["state"] = "running"
             self._save()
@@ -321,7 +323,7 @@ def check_no_batches(writer: AnswerWriter) -> None:
     waiting = [entry for entry in writer.meta(BATCHES) or [] if entry["state"] in ("submitting", "running")]
     if waiting:
         raise UserError(
-            f"the questions of '{writer.folder}' wait in {_batches(len(waiting))} at the service",
+            Diagnostic("questions_in_batches", folder=writer.folder, batches=_batches(len(waiting))),
             hint="--batch collects the answers; another --out asks every question again",
         )
 

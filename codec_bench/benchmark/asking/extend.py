@@ -81,6 +81,6 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
 
 def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
     return RunMismatch(
-        f"'{writer.folder}' cannot grow: the larger choice {why}, which was answered there",
+        Diagnostic("choice_cannot_grow", folder=writer.folder, cause=why),
         hint="give another --out. If rows hold several questions, take limits that are multiples of their number",
     )

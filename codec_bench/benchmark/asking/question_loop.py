@@ -253,8 +253,7 @@ class Asking:
         if takes(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
         raise UserError(
-            f"the first {self._empty} answers of '{name}' are empty and ended at the limit of length"
-            + (f" ({room:,} tokens)" if room is not None else ""),
+            Diagnostic("answers_empty_at_limit", count=self._empty, model=name, tokens=room),
             hint=hint,
         )
 
@@ -272,16 +271,16 @@ class Asking:
             sound=sounds_hash(question),
         )  # fmt: skip
 
-    def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, str | None]:
+    def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, Diagnostic | None]:
         """Write the sound of an answer: (its path in the run folder, None), or (None, the reason)."""
         stem, folder = self._writer.sound_name("answers", number, turn), self._writer.folder
         try:
             return keep_sound(folder, stem, audio), None
         except AudioError as error:
-            return None, f"the answer's audio cannot be stored: {error.message}"
+            return None, Diagnostic("answer_audio_not_stored", cause=error.message)
         except (OSError, RuntimeError) as error:
             raise UserError(
-                f"the answer's audio cannot be written to '{folder / stem}': {error}",
+                Diagnostic("answer_audio_not_written", path=folder / stem, cause=error),
                 hint="answers so far are recorded; free some disk space and run the same command again",
             ) from error
 
@@ -317,7 +316,7 @@ def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tu
     except AudioError:
         return None, (audio.duration_s, audio.sample_rate_hz, audio.channels)
     except (OSError, RuntimeError) as error:
-        raise UserError(f"the question's audio cannot be written to '{writer.folder / name}': {error}") from error
+        raise UserError(Diagnostic("question_audio_not_written", path=writer.folder / name, cause=error)) from error
     return stored_sound, (audio.duration_s, audio.sample_rate_hz, audio.channels)
 
 
@@ -363,6 +362,5 @@ def check_length(request: Request, info: ModelInfo) -> Request:
         except AudioError:
             continue
         if seconds > info.limit_s:
-            length = f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s"
-            raise TooLong(f"{length}, and the benchmark says not to cut it")
+            raise TooLong(Diagnostic("sound_not_to_be_cut", s=seconds, model=info.name, limit_s=info.limit_s))
     return request

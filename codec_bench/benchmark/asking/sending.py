@@ -462,6 +462,6 @@ class Answering:
         changed = [f"{n} was {was[n]!r}, now {is_now[n]!r}" for n in was if n in is_now and was[n] != is_now[n]]
         if changed:
             raise RunMismatch(
-                f"'{self.writer.folder}' was started with another model behind the same name: {'; '.join(changed)}",
+                Diagnostic("other_model_behind_name", folder=self.writer.folder, changes="; ".join(changed)),
                 hint="use another --out, or serve the model of the run",
             )

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
@@ -49,7 +50,9 @@ class Purse:
     def reached(self, held_back: int, unit: str = "question") -> UserError:
         """The error of a reached limit, with the number of questions or verdicts not sent."""
         were = "s were" if held_back != 1 else " was"
-        return UserError(f"{self.why}; {held_back:,} {unit}{were} not sent", hint=self.hint)
+        return UserError(
+            Diagnostic("spending_stopped", cause=self.why, count=held_back, unit=unit, verb=were), hint=self.hint
+        )
 
     def of(self, model: Model | None = None) -> Spending:
         """One model's account; a missing price is reported with its model."""

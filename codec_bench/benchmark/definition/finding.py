@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
 from codec_bench.config import Lines
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_remark, together
 from codec_bench.messages.errors import UserError
 
 Location = tuple[str | int, ...]
@@ -65,8 +65,8 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
         return schema.model_validate(document)
     except ValidationError as error:
         errors = [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
-        message = "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in errors)
-        raise UserError(message, hint=errors[0].hint) from error
+        mistakes = together(*[Diagnostic("at_line", file=f.file, line=f.line, cause=f.message) for f in errors])
+        raise UserError(as_remark(mistakes or ""), hint=errors[0].hint) from error
 
 
 def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:

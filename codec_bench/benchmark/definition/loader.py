@@ -99,10 +99,10 @@ def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
     document, lines = load_yaml_with_lines(file)
     family = os.path.basename(os.path.dirname(os.path.abspath(file)))
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(f"'{file}', line 1: expected a mapping of names to values")
+        raise UserError(Diagnostic("definition_not_a_mapping", file=file))
     rows = document.get("matrix")
     if rows is not None and (not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows)):
-        raise UserError(f"'{file}', line {line_of(lines, ('matrix',))}: 'matrix' must be a list of mappings")
+        raise UserError(Diagnostic("matrix_form", file=file, line=line_of(lines, ("matrix",))))
     of_all = {location: line for location, line in lines.items() if location[:1] != ("matrix",)}
     names: set[str] = set()
     for index, row in enumerate(rows or [{}]):
@@ -182,8 +182,7 @@ def own_file(path: str) -> tuple[str, str | None]:
     expanded = os.path.expanduser(head if entry_name is not None else path)
     file = os.path.join(expanded, FILE) if os.path.isdir(expanded) else expanded
     if not os.path.isfile(file):
-        message = f"there is no benchmark '{path}': the file '{file}' does not exist"
-        raise UserError(message, hint=f"expected a folder with {FILE}")
+        raise UserError(Diagnostic("no_benchmark_file", path=path, file=file), hint=f"expected a folder with {FILE}")
     return file, entry_name
 
 
@@ -262,7 +261,7 @@ def _entry(
     settings = row.get("set") or {}
     if not isinstance(settings, dict) or not all(isinstance(field, str) for field in settings):
         line = line_of(lines, ("matrix", index, "set"))
-        wrong.append(UserError(f"'{file}', line {line}: 'set' must be a mapping of dotted fields to values"))
+        wrong.append(UserError(Diagnostic("matrix_set_form", file=file, line=line)))
         settings = {}
     here = {**of_all} if settings else of_all
     for field, value in settings.items():
@@ -340,7 +339,7 @@ def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -
             base = os.path.join(os.path.dirname(os.path.abspath(file)), base)
         return _merged(find_entry(base).document, body)
     except UnknownName as error:
-        raise UserError(f"'{file}', line {line}: {error.message}", hint=error.hint) from error
+        raise UserError(Diagnostic("at_line", file=file, line=line, cause=error.message), hint=error.hint) from error
     finally:
         _extending.pop()
 
@@ -362,7 +361,7 @@ def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) ->
     for key in path[:-1]:
         inner = {} if here.get(key) is None else here[key]
         if not isinstance(inner, dict):
-            raise UserError(f"{subject}: '{key}' is not a mapping")
+            raise UserError(Diagnostic("setting_not_a_mapping", subject=subject, key=key))
         here[key] = inner = dict(inner)
         here = inner
     here[path[-1]] = value

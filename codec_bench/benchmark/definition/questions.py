@@ -313,7 +313,7 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
         lacking = f": there is no folder '{folder}'" if named else ""
         folder_path = os.path.join(there, str(data.repository))
         raise UserError(
-            f"the data of '{name}' are on no hub, and they are not on this machine{lacking}",
+            Diagnostic("data_not_obtained", name=name, details=lacking),
             hint=f"{data.obtain.rstrip('.')}. Put them into {folder_path} and give --data {there}",
         )
 

@@ -97,7 +97,7 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     rubric = load_judge_metric(with_own_rubrics(name, folder)).rubric
     missing = [need for need in rubric.needs if need not in names]
     if missing:
-        raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
+        raise UserError(Diagnostic("rubric_needs_field", name=name, column=missing[0]))
     templates = (rubric.system or "", rubric.prompt)
     for round_field, column in OF_ROUNDS.items():
         if column not in names and any(re.search(rf"\.{round_field}\b", text) for text in templates):
@@ -420,7 +420,7 @@ def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
     columns = {field: texts for field, texts in held.items() if texts is not None}
     if len({len(texts) for texts in columns.values()}) > 1:
         counts = ", ".join(f"{len(texts)} {name}s" for name, texts in columns.items())
-        raise UserError(f"'{answer.id}' has {counts}; expected as many of each as it has rounds")
+        raise UserError(Diagnostic("rounds_of_answer", id=answer.id, counts=counts))
     return [
         {name: _fenced(name, str(text), mark) for name, text in zip(columns, texts)} for texts in zip(*columns.values())
     ]

@@ -114,6 +114,6 @@ def _metric(tokeniser: str, effective_order: bool) -> Any:
         if tokeniser in PACKAGES:
             raise MissingExtra(f"BLEU with the tokeniser '{tokeniser}'", PACKAGES[tokeniser], "text") from error
         raise MissingResource(
-            f"sacreBLEU cannot make its tokeniser '{tokeniser}': {type(error).__name__}: {error}",
+            Diagnostic("tokeniser_not_made", tokeniser=tokeniser, type=type(error).__name__, cause=error),
             hint="flores101 and flores200 download a model once; run it with a network, or use bleu[char]",
         ) from error

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import WordMetric
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.types import Score
 
@@ -77,7 +78,7 @@ def _wordnet(nltk: Any) -> Any:
     if os.path.isfile(os.path.join(_SYSTEM, "data.noun")):
         return _system_wordnet()
     raise MissingResource(
-        "METEOR needs WordNet for synonyms, and it is not on this machine",
+        Diagnostic("no_wordnet"),
         hint="run python -m nltk.downloader wordnet, install Debian's wordnet-base, or use meteor[exact-stem]",
     )
 

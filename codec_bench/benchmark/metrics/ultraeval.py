@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.reading.words import contains
+from codec_bench.messages import Diagnostic
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 VOCALSOUND = ("Laughter", "Sigh", "Cough", "Throat clearing", "Sneeze", "Sniff")
@@ -42,7 +43,7 @@ class Match:
     ref: Any = None
     letter: str | None = None
     unread: bool = False
-    reason: str | None = None
+    reason: Diagnostic | None = None
 
 
 def em(pred: Any, ref: Any) -> Match:
@@ -66,7 +67,7 @@ def exist_match(pred: Any, ref: Any) -> Match:
                 return match
         return Match(0, pred, ref)
     if not isinstance(ref, str):
-        return Match(None, pred, ref, reason="the source looks for a number inside a number, which is no text")
+        return Match(None, pred, ref, reason=Diagnostic("number_in_number"))
     pred, ref = str(pred).strip().lower(), ref.strip().lower()
     return Match(1, ref, ref) if ref in pred else Match(0, pred, ref)
 
@@ -132,8 +133,7 @@ def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
     by_text: Mapping[str, str] = {text.lower(): of for of, text in zip(LETTERS, choices)}
     gold = by_text.get(ref.lower().replace("-", " "))
     if gold is None:
-        reason = f"the reference '{ref}' is none of the choices as the source writes them"
-        return Match(None, pred, ref, letter, reason=reason)
+        return Match(None, pred, ref, letter, reason=Diagnostic("reference_no_choice", reference=ref))
     return Match(int(letter == gold), pred, ref, letter)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.client import Client
@@ -173,7 +174,7 @@ class BatchInterface(ABC):
                 raise RequestFailed(again.reason) from None
             except Denied as denied:
                 if denied.final:
-                    raise UserError(denied.reason, hint=denied.hint) from None
+                    raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
                 raise RequestFailed(denied.reason) from None
 
         return await self._model.concluded(request, read(), share=self.share)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
@@ -205,9 +206,9 @@ class Client(Persistence):
             )
         if isinstance(error, aiohttp.ClientConnectorError):
             message = self.clean(error.os_error.strerror or str(error.os_error))
-            return Again(f"nothing answers at {self.base_url}: {message}", disconnected=True)
+            return Again(Diagnostic("nothing_answers", url=self.base_url, cause=message), disconnected=True)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return Again(f"nothing answers at {self.base_url}: no connection within {CONNECT_S:g} s", disconnected=True)
+            return Again(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
         if isinstance(error, aiohttp.ServerTimeoutError):
             return Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
         if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(

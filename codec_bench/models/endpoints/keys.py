@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LONGEST_REASON = 300
@@ -39,7 +40,7 @@ class ApiKey:
         named = self.env is None or (isinstance(self.env, str) and _NAME.fullmatch(self.env))
         if not named or _KEY_LIKE.search(self.env or ""):
             raise UserError(
-                "'key_env' is not the name of an environment variable",
+                Diagnostic("key_env_form"),
                 hint="put the key into a variable such as MY_KEY and give its name: key_env=MY_KEY",
             )
 
@@ -49,12 +50,10 @@ class ApiKey:
             return None
         value = os.environ.get(self.env, "").strip()
         if not value:
-            raise UserError(
-                f"the environment variable {self.env}, which holds the key, is not set", hint=f"export {self.env}=..."
-            )
+            raise UserError(Diagnostic("key_not_set", variable=self.env), hint=f"export {self.env}=...")
         if not value.isascii() or not value.isprintable():
             raise UserError(
-                f"the environment variable {self.env} holds characters that a key cannot have",
+                Diagnostic("key_characters", variable=self.env),
                 hint="expected printable ASCII; set it again, without line breaks",
             )
         return value
@@ -107,12 +106,12 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:  # such as a bracket that is not closed
-        raise UserError(f"'{clean(url)}' is not a valid address: {error}") from error
+        raise UserError(Diagnostic("address_damaged", url=clean(url), cause=error)) from error
     if parts.scheme not in schemes or not parts.hostname:
-        raise UserError(f"'{clean(url)}' is not a valid address", hint=f"expected {schemes[-1]}://HOST/PATH")
+        raise UserError(Diagnostic("address_form", url=clean(url)), hint=f"expected {schemes[-1]}://HOST/PATH")
     if parts.username or parts.password or re.search(r"(?i)(key|token|secret|password)=", parts.query):
         raise UserError(
-            f"the address at {parts.hostname} holds a key or a password",
+            Diagnostic("key_in_address", host=parts.hostname),
             hint="put the key into an environment variable and give its name with key_env=NAME (and key_header=NAME if "
             "the service does not take a bearer token)",
         )
@@ -132,7 +131,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name in headers:
         if re.search(r"(?i)auth|key|token|secret|cookie", name):
             raise UserError(
-                f"the header '{name}' carries a key, which would be written to the run",
+                Diagnostic("key_in_header", header=name),
                 hint=f"use key_env=VARIABLE and key_header={name}",
             )
     return {str(name): str(value) for name, value in headers.items()}

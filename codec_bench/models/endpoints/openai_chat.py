@@ -163,12 +163,12 @@ class OpenAiChat(BatchableModel):
         """Return the service's batch interface; UserError if it has none or streams only."""
         if not self.batched:
             raise UserError(
-                f"the service of '{self.info.name}' takes this model in no batches",
+                Diagnostic("model_takes_no_batches", model=self.info.name),
                 hint=f"leave out --batch; --set {self.info.name}.batched=true tries it all the same",
             )
         if self.stream:
             raise UserError(
-                f"the model '{self.info.name}' is answered as a stream, and a batch holds no streams",
+                Diagnostic("batch_of_streams", model=self.info.name),
                 hint=f"--set {self.info.name}.stream=false if the model can do without, else leave out --batch",
             )
         return OpenAiBatches(self, self.path)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
@@ -95,7 +95,8 @@ class RemoteModel(Model):
     ) -> None:
         if base_url is None:
             raise UserError(
-                f"the model '{info.name}' needs 'base_url'", hint=f"--set {info.name}.base_url=http://localhost:8000/v1"
+                Diagnostic("base_url_missing", model=info.name),
+                hint=f"--set {info.name}.base_url=http://localhost:8000/v1",
             )
         for name, value, least, most in (
             ("concurrency", concurrency, 1, _MOST), ("timeout_s", timeout_s, 1e-3, _MOST),
@@ -103,7 +104,9 @@ class RemoteModel(Model):
         ):  # fmt: skip
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
                 raise UserError(
-                    f"the model '{info.name}' has {name}={value!r}; expected a number from {least:g} to {most}"
+                    Diagnostic(
+                        "model_option_out_of_range", model=info.name, option=name, value=value, least=least, most=most
+                    )
                 )
         self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
         self.ceiling = int(concurrency)
@@ -294,7 +297,7 @@ class RemoteModel(Model):
                         others=self.set_by_options(),
                     )
                     if hint is not None:
-                        raise UserError(end.reason, hint=hint) from None
+                        raise UserError(as_reason(end.reason, "service_refusal"), hint=hint) from None
                     raise
                 if (repeats := REPEATS.get()) is not None and not repeats.take():
                     raise RequestFailed(end.reason, attempts=MOST_REQUESTS, code=TOO_OFTEN) from None
@@ -346,7 +349,10 @@ class RemoteModel(Model):
 def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str]) -> None:
     """Check an option that has a few possible values."""
     if value not in known:
-        raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
+        raise UserError(
+            Diagnostic("model_option_value", model=info.name, option=option, value=value),
+            hint=f"expected {' or '.join(known)}",
+        )
 
 
 class HttpModel(RemoteModel):

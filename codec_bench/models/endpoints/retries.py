@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.error_texts import cause_of
 
@@ -384,7 +385,8 @@ class Persistence:
             except Denied as denied:
                 if denied.final or not self.answered:
                     raise UserError(
-                        denied.reason, hint=denied.hint + (f"; {RESUME_HINT}" if self.answered else "")
+                        as_reason(denied.reason, "service_refusal"),
+                        hint=denied.hint + (f"; {RESUME_HINT}" if self.answered else ""),
                     ) from None
                 self._count(denied.reason, f"{denied.hint}; {RESUME_HINT}")
                 raise RequestFailed(denied.reason, attempts=attempts) from None
@@ -398,7 +400,10 @@ class Persistence:
             if again.daily or wait > limit_s or silent_s > limit_s:
                 why = f"the quota of the day is used up: {again.reason}" if again.daily else again.reason
                 asks = f", and asks to wait {wait:.0f} s" if again.wait_s is not None and wait > limit_s else ""
-                raise UserError(f"{why}{asks}", hint=f"{RESUME_HINT}; --wait waits for as long as it takes")
+                raise UserError(
+                    Diagnostic("service_stopped", cause=why, requests=asks),
+                    hint=f"{RESUME_HINT}; --wait waits for as long as it takes",
+                )
         places = int(self.gate.limit)
         slots = f"{places} slot{'s' if places != 1 else ''}"
         # Before the first answer it is not known that the service will ever take a request.
@@ -412,7 +417,7 @@ class Persistence:
         self._alike_count = self._alike_count + 1 if words == self._alike else 1
         self._alike = words
         if self._alike_count >= ALIKE:
-            raise UserError(f"{ALIKE} questions in a row were refused in the same words: {reason}", hint=hint)
+            raise UserError(Diagnostic("refused_alike", count=ALIKE, cause=reason), hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
         places = PLACES.get()
@@ -452,7 +457,10 @@ class Persistence:
     def _end(self, again: Again, attempts: int, code: str | None = None) -> Exception:
         self._failures += 1
         if again.disconnected and not self.answered:
-            return UserError(again.reason, hint=again.hint or "is the server running, and is base_url right?")
+            return UserError(
+                as_reason(again.reason, "service_refusal"),
+                hint=again.hint or "is the server running, and is base_url right?",
+            )
         sent = f"; the question was sent {MOST_REQUESTS} times" if code is not None else ""
         return RequestFailed(again.reason + sent, attempts=attempts, code=code)
 

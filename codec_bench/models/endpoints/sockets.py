@@ -174,7 +174,9 @@ class SocketModel(RemoteModel):
         except OSError as error:
             if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
                 raise
-            raise Again(f"nothing answers at {self.base_url}: {clean(str(error))}", disconnected=True) from None
+            raise Again(
+                Diagnostic("nothing_answers", url=self.base_url, cause=clean(str(error))), disconnected=True
+            ) from None
         except (Again, RequestFailed) as trouble:
             trouble.reason = clean(trouble.reason, self._secrets)
             raise

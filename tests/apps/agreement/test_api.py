@@ -8,6 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from judged_runs import judged_run
+from refusals import refuses
 from scipy import stats
 
 from codec_bench import agreement
@@ -15,7 +16,6 @@ from codec_bench.apps.agreement import ratings
 from codec_bench.apps.agreement.coefficients import CORRELATIONS, OF_RATINGS
 from codec_bench.apps.agreement.panel import MIXED, OF_MEAN, Panel, Rater, compare_raters
 from codec_bench.apps.agreement.raters import READ, RatedItem
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 
 
@@ -280,20 +280,23 @@ def test_speakers_are_the_units(judged, rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"judges": "nobody"}, "no judge in these runs called 'nobody'"),
-        ({"metrics": "wer"}, "no metric in these runs called 'wer'"),
-        ({"judges": "a"}, "not two raters to compare"),
-        ({"kind": "stars"}, "no kind of rating called 'stars'"),
-        ({"ties": "coin"}, "no rule for ties called 'coin'"),
-        ({"ties": "equal"}, "is for preferences"),
-        ({"scale": (5, 1)}, "expected the lower end first"),
-        ({"human": "no.csv"}, "cannot be read"),
-        ({"by": "colour"}, "colour"),
+        ({"judges": "nobody"}, {"code": "unknown_name", "kind": "judge in these runs", "name": "nobody"}),
+        ({"metrics": "wer"}, {"code": "unknown_name", "kind": "metric in these runs", "name": "wer"}),
+        ({"judges": "a"}, {"code": "too_few_raters"}),
+        ({"kind": "stars"}, {"code": "unknown_name", "kind": "kind of rating", "name": "stars"}),
+        ({"ties": "coin"}, {"code": "unknown_name", "kind": "rule for ties", "name": "coin"}),
+        ({"ties": "equal"}, {"code": "ties_of_preferences"}),
+        ({"scale": (5, 1)}, {"code": "scale_reversed"}),
+        ({"human": "no.csv"}, {"code": "file_not_readable"}),
+        (
+            {"by": "colour"},
+            {"code": "no_column_to_group_by", "name": "colour"},
+        ),
     ],
 )
 def test_what_a_caller_can_do_wrong_is_one_sentence(judged, options, message):
     position = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         agreement(runs=position, **options)
 
 

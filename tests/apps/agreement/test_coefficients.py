@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy import stats
 
 from codec_bench.apps.agreement.coefficients import (
@@ -20,7 +21,6 @@ from codec_bench.apps.agreement.coefficients import (
     confusion,
     middle_ranks,
 )
-from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import unit_codes
 
 
@@ -202,9 +202,9 @@ def test_few_units_have_values_and_no_intervals(rng):
 
 def test_nothing_and_nonsense():
     assert all(c.note == NOTHING and c.value is None for c in both([], []).values())
-    with pytest.raises(UserError, match="one number per item"):
+    with refuses("ratings_shapes"):
         both([1.0, 2.0], [1.0])
-    with pytest.raises(UserError, match="not finite"):
+    with refuses("rating_not_finite"):
         both([1.0, math.nan], [1.0, 2.0])
 
 

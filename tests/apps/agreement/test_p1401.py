@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from metric_runs import write_run
+from refusals import Containing, refuses
 from scipy import stats
 from scipy.optimize import minimize
 
@@ -19,7 +20,6 @@ from codec_bench import agreement, metric_agreement
 from codec_bench.apps.agreement.p1401 import OTHER_SCALE, Values, Votes, _rising_cubic, mapping_of, p1401
 from codec_bench.apps.agreement.words import against_rows, fit_rows, plots, standard_csv, standard_notes
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 
 SYSTEMS, CLIPS, RATERS = 12, 6, 9
 
@@ -328,9 +328,9 @@ def test_ratings_that_match_nothing_are_one_sentence(run, tmp_path):
         lambda: metric_agreement(runs=folder, human=tmp_path / "other.csv"),
         lambda: agreement(runs=folder, human=tmp_path / "other.csv", metrics="mos"),
     ):
-        with pytest.raises(UserError, match="none of the ratings") as caught:
+        with refuses("no_usable_rating", reasons=Containing("1 unknown id")) as caught:
             give()
-        assert "1 unknown id" in str(caught.value) and "2 unknown system (such as" in str(caught.value)
+        assert "2 unknown system (such as" in caught.value.message.parameters["reasons"]
 
 
 def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(result):

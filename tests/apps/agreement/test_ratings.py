@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refuses
 
 from codec_bench.apps.agreement import ratings
 from codec_bench.apps.agreement.ratings import read_ratings
-from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture
@@ -98,18 +98,21 @@ def test_files_of_spreadsheets(read):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no column id and no rater and no score"),
-        ("name,rater,score\nq,a,1\n", "has no column id"),
-        ("id,rater,score,score\nq,a,1,2\n", "several columns called score"),
-        ("id,rater,score\n", "holds no rating"),
-        ('id,rater,score\n"q1,ann,3\n', "line 2"),
-        ("id,rater,score,kind\nq,a,1,rating\nq,b,1,preference\n", "of the kinds preference, rating"),
-        ("id,rater,score,kind\nq,a,1,review\n", "of the kinds review"),
-        (b"id,rater,score\nq\xe9,a,1\n", "not text in UTF-8"),
+        ("", {"code": "ratings_lack_columns", "columns": "id and no rater and no score"}),
+        ("name,rater,score\nq,a,1\n", {"code": "ratings_lack_columns", "columns": "id"}),
+        ("id,rater,score,score\nq,a,1,2\n", {"code": "ratings_repeat_columns", "columns": "score"}),
+        ("id,rater,score\n", {"code": "file_without_ratings"}),
+        ('id,rater,score\n"q1,ann,3\n', {"code": "ratings_line", "line": 2}),
+        (
+            "id,rater,score,kind\nq,a,1,rating\nq,b,1,preference\n",
+            {"code": "ratings_of_kinds", "kinds": "preference, rating"},
+        ),
+        ("id,rater,score,kind\nq,a,1,review\n", {"code": "ratings_of_kinds", "kinds": "review"}),
+        (b"id,rater,score\nq\xe9,a,1\n", {"code": "ratings_not_utf8"}),
     ],
 )
 def test_what_is_no_file_of_ratings_is_one_sentence(read, text, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         read(text)
 
 
@@ -119,5 +122,5 @@ def test_a_score_with_a_nul_is_no_number(read):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(UserError, match="cannot be read"):
+    with refuses("file_not_readable"):
         read_ratings(tmp_path / "no.csv")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from refusals import Containing, refuses
 
 from codec_bench import build
 from codec_bench.apps.building.described import Wordings, wordings_of
@@ -18,7 +19,6 @@ from codec_bench.benchmark import load_benchmark
 from codec_bench.config import config_names, read_config
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of
@@ -239,18 +239,27 @@ def test_people_edit_open_questions(asking, tmp_path):
 def test_wrong_recipes_are_refused_before_anything_is_sent(asking, tmp_path):
     known = [{"mood": "calm", "text": "a"}, {"mood": "glad", "text": "b"}]
     for changed, text in (
-        ({}, "expected either 'classes' or 'written'"),
-        ({"classes": {**CLASSES, "column": "colour", "wordings": ["?"]}}, "have no column colour"),
-        ({"classes": CLASSES}, "have no column speaker"),
-        ({"classes": {**CLASSES, "wordings": "speaker-mood"}}, "speaker-mood"),
-        ({"written": {"each": 1}, "description": "{{ caption }}"}, "have no column caption"),
+        ({}, {"code": "at_line", "cause": Containing("'classes' or 'written'")}),
+        (
+            {"classes": {**CLASSES, "column": "colour", "wordings": ["?"]}},
+            {"code": "recordings_lack_columns", "columns": "colour"},
+        ),
+        ({"classes": CLASSES}, {"code": "recordings_lack_columns", "columns": "speaker"}),
+        (
+            {"classes": {**CLASSES, "wordings": "speaker-mood"}},
+            {"code": "unknown_name", "name": "speaker-mood"},
+        ),
+        (
+            {"written": {"each": 1}, "description": "{{ caption }}"},
+            {"code": "recordings_lack_columns", "columns": "caption"},
+        ),
         (
             {"classes": {**CLASSES, "wordings": ["?"], "others": "all", "names": dict(zip("abcd", "abcd"))}},
-            "has 4 classes",
+            {"code": "too_few_classes", "classes": 4},
         ),
-        ({"classes": {**CLASSES, "wordings": ["?"], "names": {"calm": "calm"}}}, "options need at least two"),
+        ({"classes": {**CLASSES, "wordings": ["?"], "names": {"calm": "calm"}}}, {"code": "one_class_only"}),
     ):
-        with pytest.raises(UserError, match=text):
+        with refuses(**text):
             build(asking(*known, **changed), out=tmp_path / "out")
     assert not items_in("Writer", tmp_path) and not (tmp_path / "out").exists()
 

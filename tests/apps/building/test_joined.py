@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from refusals import Containing, refuses
 
 from codec_bench import build
 from codec_bench.apps.building.joined import write_script
@@ -20,7 +21,6 @@ from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import HERE, RATE_HZ, noise, rows_of
@@ -94,7 +94,7 @@ def test_the_sheet_lists_every_line_with_its_file_and_reader(exam):
 def test_lines_that_cannot_be_read_are_not_on_the_sheet(exam):
     _, (count, excluded) = sheet_of(exam(2, line="{{ letter }} = {{ choice }}"))
     assert count == 0 and excluded == {Diagnostic("sign_unreadable"): 2}
-    with pytest.raises(UserError, match="line reads subject"):
+    with refuses("line_fields", fields="subject"):
         sheet_of(exam(2, line="{{ subject }}"))
 
 
@@ -209,18 +209,18 @@ def test_synthesised_options_are_another_data_set(exam, tmp_path):
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
     assert definition.title == "Exam (options synthesised)" and definition.name == "exam-options-synthesised"
     for changed, reason in (
-        ({**scripted, "checks": {"recognisers": []}}, "read back"),
-        ({"recorded": None}, "either 'recorded'"),
-        ({"stems": {"folder": "nowhere", "licence": "CC0"}}, "folder of the stems"),
+        ({**scripted, "checks": {"recognisers": []}}, {"code": "at_line", "cause": Containing("read back")}),
+        ({"recorded": None}, {"code": "at_line", "cause": Containing("'recorded'")}),
+        ({"stems": {"folder": "nowhere", "licence": "CC0"}}, {"code": "no_recorded_folder", "subject": "stems"}),
     ):
-        with pytest.raises(UserError, match=reason):
+        with refuses(**reason):
             build(exam(1, **changed), out=tmp_path / "wrong")
-    with pytest.raises(UserError, match="are synthesised"):
+    with refuses("options_synthesised"):
         sheet_of(exam(1, **scripted))
 
 
 def test_a_sheet_is_for_joined_recordings_alone(tmp_path, speaking):
-    with pytest.raises(UserError, match="nothing that people read aloud"):
+    with refuses("nothing_read_aloud"):
         write_script(speaking("Is it blue?"), tmp_path / "lines.csv")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refuses
 
 from codec_bench import build
-from codec_bench.messages.errors import UserError
 
 from .hub import TOKEN, Hub
 
@@ -54,46 +54,44 @@ def test_a_private_data_set_is_private(hub, mixing, sounds):
     build(mixing(count=1, licence="MIT"), push="me/new", **requests)
     assert hub.repositories["me/new"]["private"] and SENT <= set(hub.repositories["me/new"]["files"])
     hub.add("me/open", {})
-    with pytest.raises(UserError, match="exists already and is public"):
+    with refuses("repository_is_public"):
         build(mixing(count=1, licence="MIT"), push="me/open", **requests)
     assert not hub.repositories["me/open"]["files"]
-    with pytest.raises(UserError, match="none is pushed"):
+    with refuses("private_without_push"):
         build(mixing(count=1, licence="MIT"), **requests)
 
 
 @pytest.mark.parametrize(
     ("push", "changed", "message"),
     [
-        ("set", {"licence": "MIT"}, "'set' is no name of a repository"),
-        ("me/set", {}, "does not name the licence under which"),
-        ("me/set", {"licence": "unknown"}, "does not name the licence under which"),
+        ("set", {"licence": "MIT"}, {"code": "repository_form", "name": "set"}),
+        ("me/set", {}, {"code": "recipe_without_licence"}),
+        ("me/set", {"licence": "unknown"}, {"code": "recipe_without_licence"}),
         ("me/set", {"licence": "MIT", "second": {"data": "music", "is_what": "it", "licences": "not known"}},
-            r"the licence of 3 records of 'music' is not named"),
+            {"code": "source_licence_unnamed", "count": 3, "source": "music"}),
     ],
     ids=["no owner", "no licence", "licence not known", "source"],
 )  # fmt: skip
 def test_what_cannot_be_passed_on_is_refused_before_anything_is_built(hub, mixing, sounds, push, changed, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         build(mixing(count=1, **changed), out=sounds / "out", push=push)
     assert not (sounds / "out").exists() and not hub.repositories
 
 
 def test_a_token_that_is_missing_or_not_enough_is_reported_in_one_sentence(hub, mixing, sounds, monkeypatch):
     recipe = mixing(count=1, licence="MIT")
-    with pytest.raises(
-        UserError, match=r"does not let this token write the data set 'someone-else/set': it answered 403"
-    ):
+    with refuses("push_forbidden", name="someone-else/set", cause="403"):
         build(recipe, out=sounds / "out", push="someone-else/set")
     hub.broken = True
-    with pytest.raises(UserError, match=r"could not be pushed: .* answered 500"):
+    with refuses("push_refused", cause="500"):
         build(recipe, out=sounds / "out", push="me/set")
     hub.broken = False
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    with pytest.raises(UserError, match="it answered 401") as refused:
+    with refuses("push_forbidden", cause="401") as refused:
         build(recipe, out=sounds / "out", push="me/set")
     assert "hf_wrong" not in str(refused.value) and not hub.repositories
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(UserError, match="there is no token") as refused:
+    with refuses("no_hub_token") as refused:
         build(recipe, out=sounds / "other", push="me/set")
     assert "HF_TOKEN" in str(refused.value) and not (sounds / "other").exists()
 

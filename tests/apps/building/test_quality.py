@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from refusals import refuses
 
 from codec_bench import build
 from codec_bench.apps.building.item import Dropped
 from codec_bench.apps.building.speech import Floors
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Score
 
 from .conftest import RATE_HZ, noise, rows_of
@@ -42,10 +42,14 @@ def test_a_score_below_its_floor_is_dropped_and_so_is_none():
 
 @pytest.mark.parametrize(
     ("name", "language", "reason"),
-    [("pesq_wb", "en", "no score of a single sound"), ("utmos", "zh", "trained on English"), ("utmoss", "en", "utmos")],
+    [
+        ("pesq_wb", "en", {"code": "quality_not_a_score"}),
+        ("utmos", "zh", {"code": "quality_unusable", "reason": "trained_on_others"}),
+        ("utmoss", "en", {"code": "unknown_name", "name": "utmoss"}),
+    ],
 )
 def test_what_cannot_be_a_floor_is_refused_at_once(name, language, reason):
-    with pytest.raises(UserError, match=reason):
+    with refuses(**reason):
         Floors({name: 3.0}, language, lambda name: pytest.fail("nothing is loaded"))
 
 

@@ -6,13 +6,13 @@ import json
 
 import pytest
 from page_in_browser import complaints, open_page, texts
+from refusals import refuses
 
 from codec_bench import build
 from codec_bench.apps.building import review
 from codec_bench.apps.listening.answers import FORMAT, checksum
 from codec_bench.apps.listening.key import read_key
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 
 from .conftest import rows_of
 
@@ -126,7 +126,7 @@ def test_an_edit_that_leaves_no_question_drops_it(sheets, sounds):
 def test_files_that_cannot_be_used_are_reported(sheets, sounds):
     first = next(iter(by_id(sounds / "out")))
     changed = save(sounds / "out", sounds / "changed.json", "A", {first: ("drop", {})}, edited=True)
-    with pytest.raises(UserError, match="no file holds an answer to a sheet"):
+    with refuses("no_review_answers"):
         build(**sheets, reviewed=[changed])
     messages = []
     good = save(sounds / "out", sounds / "good.json", "B", {first: ("accept", {})})
@@ -136,7 +136,7 @@ def test_files_that_cannot_be_used_are_reported(sheets, sounds):
     )
     assert by_id(sounds / "out")[first]["review"] == "accepted"
     (sounds / "out" / "review.jsonl").write_text('{"id": "x", "decision": "maybe"}\n')
-    with pytest.raises(UserError, match="no file of decisions"):
+    with refuses("not_a_decision_file"):
         build(**sheets)
 
 

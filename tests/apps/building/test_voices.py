@@ -9,13 +9,13 @@ import json
 import numpy as np
 import pytest
 import yaml
+from refusals import refuses
 
 from codec_bench import build
 from codec_bench.apps.building.checks import join_sounds, level_sounds
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of
@@ -120,7 +120,7 @@ def test_voices_come_from_a_file(dialogues, tmp_path):
     _, (other,) = dialogues(row(*TURNS), out="other")
     assert one["voices"] == other["voices"]
     (tmp_path / "voices.yaml").write_text("voices: [{name: a, sex: female}]")
-    with pytest.raises(UserError, match=r"voices\.yaml.*line 1"):
+    with refuses("at_line", file="voices.yaml", line=1):
         dialogues(row(*TURNS), voices="voices.yaml", out="wrong")
 
 

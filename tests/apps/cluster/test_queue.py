@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+from refusals import refuses
 
 from codec_bench.apps.cluster.queue import MOST_FAILURES, SLOW, ShardQueue
 from codec_bench.data import Shard
-from codec_bench.messages.errors import UserError
 
 ALL = [Shard(number, 4) for number in range(1, 5)]
 
@@ -39,7 +38,7 @@ def test_a_shard_that_ends_its_actors_without_progress_ends_the_run():
         queue.lose(queue.take(), "killed", done)
     for _ in range(MOST_FAILURES - 1):
         queue.lose(queue.take(), "killed", 19)
-    with pytest.raises(UserError, match=f"shard 1/4 ended {MOST_FAILURES} actors.*out of memory") as error:
+    with refuses("shard_ends_actors", shard="1/4", actors=5, cause="out of memory") as error:
         queue.lose(queue.take(), "out of memory", 19)
     assert "--shard" in error.value.hint
 

@@ -11,6 +11,7 @@ from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import pytest
+from refusals import Containing, refuses
 
 from codec_bench.apps.cluster import connection, queue, ray
 from codec_bench.apps.cluster.connection import ClusterSize
@@ -139,7 +140,7 @@ def test_stopped_actors_change_nothing_and_a_finished_run_is_not_run_again(on_ra
     shutil.rmtree(tmp_path / "run" / "parts" / "3")
     again = on_ray(StandInRay())
     assert [str(shard) for shard, _ in on_ray.ran] == ["3/6"] and list(again.rows()) == list(complete.rows())
-    with pytest.raises(UserError, match="was started in 6 shards; got 5"):
+    with refuses("shard_count_differs", started=6, shards=5):
         on_ray(StandInRay(), shards=5)
 
 
@@ -172,7 +173,7 @@ def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
         def wait(self, refs, num_returns, timeout):
             return super().wait(refs, num_returns, timeout) if self.resources and self.answers else ([], [])
 
-    with pytest.raises(UserError, match=rf"{text}; \d+ of 40 items are finished in 'run'") as caught:
+    with refuses("cluster_lost", cause=Containing(text), items=40, folder="run") as caught:
         on_ray(Gone(), shards=6, cpus=1)
     assert "the same command goes on" in caught.value.hint
     finished = {str(shard) for shard, _ in on_ray.ran}
@@ -193,14 +194,14 @@ def test_with_few_samples_shards_may_be_empty(on_ray):
 
 
 def test_what_cannot_go_on_is_one_sentence(on_ray, tmp_path, monkeypatch):
-    with pytest.raises(UserError, match=r"ended 5 actors.*its node is gone"):
+    with refuses("shard_ends_actors", actors=5, cause="its node is gone"):
         on_ray(StandInRay(lose=range(100)), shards=2, cpus=1)
     monkeypatch.setattr(ray, "_token", lambda folder: (str(tmp_path / "elsewhere"), "x"))
-    with pytest.raises(UserError, match="does not see the run folder"):
+    with refuses("run_folder_not_shared"):
         on_ray(StandInRay())
     monkeypatch.undo()
     record_of(Source("made", SAMPLES), tmp_path / "alone")
-    with pytest.raises(UserError, match="was started without Ray"):
+    with refuses("run_without_ray"):
         ray.PartFolders(tmp_path / "alone", None, 4)
 
 
@@ -261,5 +262,5 @@ def test_how_many_actors_suit_a_cluster():
     assert kinds("cpu", actors=20) == [(0, 4, 20)], "a cluster that grows on demand is asked for more than it has"
     stand_in.resources = [{"CPU": 2.0}]
     assert kinds("device") == [(0, 2, 1)]
-    with pytest.raises(UserError, match="no node of the Ray cluster has a GPU"):
+    with refuses("no_gpu_in_cluster"):
         kinds("device", device="cuda:0")

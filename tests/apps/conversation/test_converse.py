@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from refusals import refuses
 
 from codec_bench import converse
 from codec_bench.apps.conversation.distributions import sentences
@@ -83,7 +84,7 @@ def test_a_run_is_stored_resumed_and_marked_again(script, service, tmp_path):
     assert {"user turn", "user interruption", "model turn", "stop", "session", "value"} == {
         one["event"] for one in lines
     }
-    with pytest.raises(UserError, match="holds another run: script differs"):
+    with refuses("folder_of_other_run", folder="run", differences="script"):
         converse(**{**requests, "seed": 7})
 
 
@@ -192,11 +193,11 @@ def test_a_wrong_script_is_reported_with_its_field(script, tmp_path):
 
 
 def test_what_does_not_converse(script, tmp_path):
-    with pytest.raises(UserError, match="does not take a conversation with sound"):
+    with refuses("takes_no_conversation_sound"):
         converse(model="tts-1", scripts=script(), out=tmp_path / "out")
-    with pytest.raises(UserError, match="no model is named"):
+    with refuses("no_model_named"):
         converse(scripts=script())
-    with pytest.raises(UserError, match="cannot be read"):
+    with refuses("file_not_readable"):
         converse(remark=True, out=tmp_path / "nothing")
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import backchannels, divergence, script_of, timing
 from codec_bench.apps.conversation.measures import OFFICIAL, OFFICIAL_15
 from codec_bench.data import open_source
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .server import Plan
@@ -113,15 +113,15 @@ def test_it_runs(layout, service, tmp_path):
 
 
 def test_what_is_no_layout(tmp_path):
-    with pytest.raises(UserError, match="holds no sample of Full-Duplex-Bench"):
+    with refuses("no_full_duplex_sample"):
         script_of(tmp_path)
     path = tmp_path / "other" / "1"
     path.mkdir(parents=True)
     (path / "input.wav").touch()
     (path / "metadata.json").write_text("{}")
-    with pytest.raises(UserError, match="lies in 'other'"):
+    with refuses("full_duplex_kind", folder="other"):
         script_of(tmp_path)
     (path / "metadata.json").rename(path / "pause.json")
     (path / "pause.json").write_text("[")
-    with pytest.raises(UserError, match="cannot be read as JSON"):
+    with refuses("not_json"):
         script_of(tmp_path)

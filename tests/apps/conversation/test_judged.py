@@ -6,12 +6,13 @@ import json
 import shutil
 
 import pytest
+from refusals import refuses
 
 from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import INPUT, WORDS
 from codec_bench.apps.conversation.judged import VERDICTS
 from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIAL_15
-from codec_bench.messages.errors import DamagedRecord, UserError
+from codec_bench.messages.errors import DamagedRecord
 
 from .conftest import MODEL
 from .server import Plan
@@ -118,7 +119,13 @@ def test_the_words_of_the_user_are_written_where_a_judge_needs_them(layout, serv
     assert output["chunks"] and output["recogniser"].startswith("pocketsphinx")
 
 
-@pytest.mark.parametrize("judge, message", [("none-such", "none-such"), ("tts-1", "cannot judge")])
+@pytest.mark.parametrize(
+    "judge, message",
+    [
+        ("none-such", {"code": "unknown_name", "name": "none-such"}),
+        ("tts-1", {"code": "judge_without_text_answers"}),
+    ],
+)
 def test_a_judge_that_is_none(tmp_path, judge, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         converse(remark=True, out=tmp_path, judge=judge)

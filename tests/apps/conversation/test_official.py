@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 from codec_bench.apps.conversation.full_duplex import WORDS, latency_s, official, read_words, takes_turn
 from codec_bench.apps.conversation.measures import OFFICIAL
-from codec_bench.messages.errors import UserError
 
 from .test_measures import event, written
 
@@ -40,5 +40,5 @@ def test_the_words_of_a_session(tmp_path):
 def test_no_words_and_wrong_words(tmp_path):
     assert read_words(tmp_path) is None and list(official(written([], []), None)) == []
     (tmp_path / WORDS).write_text("[]")
-    with pytest.raises(UserError, match="does not hold words"):
+    with refuses("not_words"):
         read_words(tmp_path)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from refusals import refuses
 
 from codec_bench import converse
 from codec_bench.apps.conversation.full_duplex import WORDS
-from codec_bench.messages.errors import UserError
 
 from .conftest import MODEL
 from .server import RATE_HZ, Plan, tone
@@ -92,6 +92,6 @@ def test_big_bench_audio_is_known_and_others_state_why_not(service, tmp_path, mo
         "options": {MODEL: {"base_url": "ws://127.0.0.1:9", "key_env": None}},
     }
     monkeypatch.setattr(Benchmark, "questions", lambda self, limit=None: [Question("q", references=("a",))][:limit])
-    with pytest.raises(UserError, match="'q' of 'big-bench-audio' cannot be spoken: it has no sound"):
+    with refuses("question_unspeakable", id="q", benchmark="big-bench-audio"):
         converse(scripts="big-bench-audio", limit=1, **requests)
     assert spoken_questions.RULE == "accuracy[answer-match]"

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.apps.conversation.full_duplex import WORDS, read_words
 from codec_bench.apps.conversation.session_files import read_session, write_session
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.audio.resample import to_signal
 from codec_bench.data import open_source
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 from .server import RATE_HZ
@@ -78,5 +78,5 @@ def test_words_of_somebody_else_count(tmp_path, recogniser, spoken):
 
 
 def test_a_recogniser_without_times():
-    with pytest.raises(UserError, match="gives no times of words"):
+    with refuses("recogniser_without_times"):
         load_timed("ge2e", "auto")

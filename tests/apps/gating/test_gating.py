@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from refusals import refuses
 from scipy import stats
 from scipy.signal import resample_poly
 
@@ -172,7 +173,7 @@ def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
     assert result.metrics["mos"].detectable is None and result.metrics["mos"].margin == 0
     assert result.repeats == 1 and result.metrics["mos"].spread.repeats is None
     (tmp_path / "gate.yaml").write_text("alpha: 0.02")
-    with pytest.raises(UserError, match="exists"):
+    with refuses("file_exists"):
         gate_calibrate(tmp_path / "b.parquet", out=tmp_path / "gate.yaml")
 
 
@@ -217,7 +218,7 @@ def test_items_with_a_rate_above_half_are_counted(tmp_path):
     for most, code in ((3, 0), (2, 1)):
         spec = GateSpec(metrics={"wer": MetricSpec(items_above_50=most)})
         assert gate_check(run, against=file, spec=spec).exit_code == code
-    with pytest.raises(UserError, match="error rates"):
+    with refuses("not_an_error_rate"):
         gate_check(run, against=file, spec=GateSpec(metrics={"mos": MetricSpec(items_above_50=1)}))
 
 
@@ -296,25 +297,48 @@ def test_what_cannot_be_compared_is_refused(repeats, tmp_path):
     values = np.linspace(3, 4, 60)
     file = gate_freeze(runs, out=tmp_path / "b.parquet").file
     refused = {
-        "other protocol": (write_run(tmp_path / "p", values, [1] * 60, protocol="mos/2"), "mos/2"),
-        "fewer items": (write_run(tmp_path / "f", values[:50], [1] * 50), "lacks 10 items"),
-        "more items": (write_run(tmp_path / "m", [*values, 3.0], [1] * 61), "adds 1 items"),
-        "other texts": (write_run(tmp_path / "t", values, [1] * 60, texts=["x"] * 60), "60 items"),
-        "no error rate": (write_run(tmp_path / "n", values), "wer"),
-        "not complete": (write_run(tmp_path / "u", values, [1] * 60, state="running", finished=40), "40 of 60"),
-        "no run": (tmp_path / "nothing", "nothing"),
+        "other protocol": (
+            write_run(
+                tmp_path / "p",
+                values,
+                [1] * 60,
+                protocol="mos/2",
+            ),
+            {"code": "run_of_other_protocol", "metric": "mos", "protocol": "mos/2"},
+        ),
+        "fewer items": (
+            write_run(tmp_path / "f", values[:50], [1] * 50),
+            {"code": "run_of_other_items", "difference": "lacks", "count": 10},
+        ),
+        "more items": (
+            write_run(tmp_path / "m", [*values, 3.0], [1] * 61),
+            {"code": "run_of_other_items", "difference": "adds", "count": 1},
+        ),
+        "other texts": (
+            write_run(tmp_path / "t", values, [1] * 60, texts=["x"] * 60),
+            {"code": "items_changed_since_baseline", "count": 60},
+        ),
+        "no error rate": (write_run(tmp_path / "n", values), {"code": "run_lacks_metric", "metric": "wer"}),
+        "not complete": (
+            write_run(tmp_path / "u", values, [1] * 60, state="running", finished=40),
+            {"code": "run_incomplete", "finished": 40, "items": 60},
+        ),
+        "no run": (
+            tmp_path / "nothing",
+            {"code": "not_a_run_folder", "folder": "nothing"},
+        ),
     }
     for name, (run, fragment) in refused.items():
-        with pytest.raises(UserError, match=fragment):
+        with refuses(**fragment):
             gate_check(run, against=file)
             pytest.fail(name)
-    with pytest.raises(UserError, match="twice"):
+    with refuses("run_named_twice"):
         gate_freeze([runs[0], runs[0]], out=tmp_path / "c.parquet")
-    with pytest.raises(UserError, match="expected 'tts'"):
+    with refuses("run_of_other_system", expected="tts"):
         gate_freeze([runs[0], write_run(tmp_path / "o", values, [1] * 60, system="other")], out=tmp_path / "c.parquet")
     small = gate_freeze(write_run(tmp_path / "few", values[:5]), out=tmp_path / "few.parquet").file
     for call in (gate_calibrate, lambda file: gate_check(tmp_path / "few", against=file)):
-        with pytest.raises(UserError, match="5 items"):
+        with refuses("too_few_items_for_gate", count=5):
             call(small)
 
 
@@ -324,7 +348,7 @@ def test_a_baseline_that_is_not_whole_is_refused(repeats, tmp_path):
     complete = file.read_bytes()
     for cut in (0, 10, len(complete) // 2, len(complete) - 1):
         file.write_bytes(complete[:cut])
-        with pytest.raises(UserError, match=r"b\.parquet"):
+        with refuses("baseline_not_parquet", path="b.parquet"):
             gate_calibrate(file)
     file.write_bytes(complete)
     table = pq.read_table(file)
@@ -333,10 +357,10 @@ def test_a_baseline_that_is_not_whole_is_refused(repeats, tmp_path):
         table.schema.get_field_index("value"), "value", [[values[0] + 0.5, *values[1:]]]
     ).replace_schema_metadata(table.schema.metadata)
     pq.write_table(changed, file)
-    with pytest.raises(UserError, match="checksum"):
+    with refuses("baseline_changed"):
         gate_calibrate(file)
     pq.write_table(table.replace_schema_metadata({}), file)
-    with pytest.raises(UserError, match="no baseline"):
+    with refuses("not_a_gate_baseline"):
         gate_calibrate(file)
 
 

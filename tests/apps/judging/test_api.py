@@ -6,12 +6,12 @@ import json
 import re
 
 import pytest
+from refusals import Containing, refuses
 
 from codec_bench.apps.judging.planted import planted, text_rubrics
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
 from codec_bench.messages import from_json
-from codec_bench.messages.errors import UserError
 from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, saved_test
 
 LABEL = "openai-chat:m"
@@ -101,7 +101,7 @@ def test_its_cost_is_reported_before_anything_is_sent(two, check, judge):
 def test_a_limit_of_cost_stops_it_and_the_rest_is_sent_later(two, check, judge):
     from codec_bench.benchmark.run_request import Terms
 
-    with pytest.raises(UserError, match="USD is reached"):
+    with refuses("spending_stopped", cause=Containing("USD is reached")):
         check(parts="sounds", options=PRICED, terms=Terms(max_cost_usd=0.001))
     before = judge.calls
     assert 0 < before < 96
@@ -115,33 +115,43 @@ def test_a_judge_without_audio_is_not_tested_on_sounds(two, check, judge):
     findings = check(options=deaf, rubrics="absolute-1-5")
     ((kind, why),) = findings.excluded
     assert kind == "sounds" and why == "'openai-chat' takes text, and no sound" and HEARING not in findings.test.parts
-    with pytest.raises(UserError, match="takes text, and no sound, so what it hears cannot be tested"):
+    with refuses("judge_hearing_untestable"):
         check(out="other", options=deaf, parts="sounds")
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "--repeats is 0"),
-        ({"parts": "ears"}, "ears"),
-        ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
+        ({"per_kind": 6}, {"code": "sounds_of_kind", "count": 6}),
+        ({"repeats": 0}, {"code": "question_repeats", "count": 0}),
+        ({"parts": "ears"}, {"code": "unknown_name", "name": "ears"}),
+        ({"rubrics": "instruct-tts"}, {"code": "rubric_not_for_planted", "rubric": "instruct-tts"}),
+        ({"rubrics": "nothing"}, {"code": "unknown_name", "name": "nothing"}),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(two, check, settings, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         check(**settings)
 
 
 @pytest.mark.parametrize(
     ("judge", "settings", "message"),
     [
-        ("whisper-large-v3", {}, "takes no questions that it answers in text, so it is no judge"),
-        ("tts-1", {}, "takes no questions that it answers in text, so it is no judge"),
-        ("gpt-4o-mini", {"parts": "sounds"}, "takes text, and no sound, so what it hears cannot be tested"),
-        ("nobody", {}, "nobody"),
-        ("gpt-4o-audio", {"parts": "texts", "rubrics": "absolute-1-5"}, "has shut down"),
-        ("gpt-4o", {"parts": "texts", "rubrics": "absolute-1-5"}, "OPENAI_API_KEY.* is not set"),
-        ("gpt-4o", {"parts": "texts", "rubrics": "absolute-1-5", "out": "named"}, "OPENAI_API_KEY.* is not set"),
+        ("whisper-large-v3", {}, {"code": "answers_no_text_question"}),
+        ("tts-1", {}, {"code": "answers_no_text_question"}),
+        ("gpt-4o-mini", {"parts": "sounds"}, {"code": "judge_hearing_untestable"}),
+        ("nobody", {}, {"code": "unknown_name", "name": "nobody"}),
+        ("gpt-4o-audio", {"parts": "texts", "rubrics": "absolute-1-5"}, {"code": "model_shut_down"}),
+        (
+            "gpt-4o",
+            {"parts": "texts", "rubrics": "absolute-1-5"},
+            {"code": "key_not_set", "variable": "OPENAI_API_KEY"},
+        ),
+        (
+            "gpt-4o",
+            {"parts": "texts", "rubrics": "absolute-1-5", "out": "named"},
+            {"code": "key_not_set", "variable": "OPENAI_API_KEY"},
+        ),
     ],
 )
 def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeypatch, judge, settings, message):
@@ -149,14 +159,14 @@ def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeyp
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UserError, match=message) as error:
+    with refuses(**message) as error:
         judge_check(judge, **settings)
     assert "\n" not in error.value.message and not list(tmp_path.iterdir())
 
 
 def test_a_folder_of_another_check_is_refused(two, check):
     check(parts="sounds", dry_run=False)
-    with pytest.raises(UserError, match="holds a check with another 'seed'"):
+    with refuses("folder_of_other_check", folder="check", field="seed"):
         check(parts="sounds", seed=1)
 
 
@@ -204,9 +214,9 @@ def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, mo
     stem, digest = name.removeprefix("rating/mine-").split("-")
     assert stem == digest and findings.test.parts[name].j.value == 1.0
     (tmp_path / "mine.yaml").write_text("extends: pair-speech\n")
-    with pytest.raises(UserError, match="the planted answers do not fit the rubric 'mine-"):
+    with refuses("rubric_not_for_planted", rubric=Containing("mine-")):
         check(out="other", parts="texts", rubrics="mine.yaml")
-    with pytest.raises(UserError, match=r"there is no rubric '.*/none\.yaml'"):
+    with refuses("no_rubric_file", file="none.yaml"):
         check(out="other", parts="texts", rubrics="none.yaml")
 
 
@@ -217,5 +227,5 @@ def test_every_rubric_that_is_tested_by_default_asks_something():
 
 
 def test_a_rubric_that_reads_a_further_column_does_not_fit(two, check):
-    with pytest.raises(UserError, match="'uro-empathy'"):
+    with refuses("rubric_not_for_planted", rubric="uro-empathy"):
         check(parts="texts", rubrics="uro-empathy")

@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing
 import pytest
 import yaml
 from local_http import Connection, LocalServer
+from refusals import Containing, refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import PAGE, judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
-from codec_bench.messages.errors import UserError
 from codec_bench.report.page.collect import collect
 from codec_bench.report.page.columns import side_by_side
 from codec_bench.stats.summary import summarise
@@ -142,15 +142,15 @@ def test_what_a_new_judge_changes_is_reported(marked, url):
 
 
 def test_wrong_judges_and_other_answers_are_one_sentence(marked):
-    with pytest.raises(UserError, match="1 judges were named; expected the old one and the new one"):
+    with refuses("judges_to_compare", count=1):
         judge_compare(**{**marked, "judges": marked["judges"][:1]})
-    with pytest.raises(UserError, match="holds no verdicts of the judge 'new-"):
+    with refuses("no_verdicts_of_judge", judge=Containing("new-")):
         judge_compare(**{**marked, "judges": marked["judges"][::-1]})
     poor, good = (marked["runs"] / "mine" / name for name in ("poor", "good"))
     judge_compare(**marked)
     shutil.rmtree(marked["out"] / "mine" / "good")
     shutil.copytree(poor, marked["out"] / "mine" / "good")
-    with pytest.raises(UserError, match="are not those in"):
+    with refuses("answers_differ"):
         judge_compare(**{**marked, "runs": good})
 
 
@@ -275,7 +275,7 @@ def test_what_is_stored_of_two_judges_is_whole_or_refused(marked, board):
 
     (path,) = (cache_folder() / "judge-successions").iterdir()
     path.write_text('{"rubric": "rating/alpaca-1-10-b2d44e9c"}')
-    with pytest.raises(UserError, match="is no comparison of two judges"):
+    with refuses("not_a_judge_comparison"):
         board(marked["runs"], marked["out"]).judges  # noqa: B018 - it is read where it is shown
 
 
@@ -290,16 +290,19 @@ def test_published_values_state_by_whom_they_were_marked():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda built: {"judges": [built["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
+        (
+            lambda built: {"judges": [built["judges"][0], "nobody"]},
+            {"code": "unknown_name", "kind": "model", "name": "nobody"},
+        ),
         (
             lambda built: {"benchmark": shutil.rmtree(built["benchmark"])},
-            "there is no benchmark called 'mine', as '.*' needs",
+            {"code": "benchmark_of_folder_missing", "benchmark": "mine", "folder": "fair"},
         ),
-        (lambda built: {"runs": built["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
+        (lambda built: {"runs": built["runs"].parent / "nowhere"}, {"code": "holds_no_run"}),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_copied(marked, change, message):
-    with pytest.raises(UserError, match=message) as error:
+    with refuses(**message) as error:
         judge_compare(**{**marked, **change(marked)})
     assert "\n" not in error.value.message and not marked["out"].exists()
 
@@ -313,5 +316,5 @@ def test_a_control_is_no_answer_that_judges_are_compared_on(marked):
         writer.set_meta(fingerprint={**held, "asked": {**held["asked"], "control": {"sound": "none"}}})
     (outcome,) = judge_compare(**marked)
     assert outcome.offset.n == 48 and list(outcome.kinds) == ["level=hard", "level=easy"]
-    with pytest.raises(UserError, match="is a control and no result"):
+    with refuses("control_no_result"):
         judge_compare(**{**marked, "runs": blind})

@@ -11,11 +11,11 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 from compared_runs import FINDING, SUSPECT, recorded
+from refusals import refuses
 
 from codec_bench.apps.leaderboards.codecs import LOCAL_RUNS, codec_board, published_codecs
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.audio.level_checks import SILENT_ESTIMATE
-from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -154,9 +154,9 @@ def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_pa
         for note in board.notes
     )
     assert any("not finished" in note and str(tmp_path / "3") in note for note in board.notes)
-    with pytest.raises(UserError, match="holds none"):
+    with refuses("holds_no_run"):
         codec_board([tmp_path / "nothing"])
-    with pytest.raises(UnknownName, match="family"):
+    with refuses("unknown_name", kind="family of codecs"):
         codec_board([tmp_path], anchor="zzz")
 
 

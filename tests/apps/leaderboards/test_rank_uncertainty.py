@@ -7,12 +7,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.formats import best_rows
 from codec_bench.apps.leaderboards.rank_uncertainty import trust as trust_of
 from codec_bench.benchmark.judge.spoken_answers import NO_SPOKEN_ANSWER
-from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -124,7 +124,7 @@ def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):
 def test_every_board_with_an_average_over_benchmarks_has_ranks():
     for name in board_names():
         if name in ("audiobench", "air-bench-foundation-per-sample", "mmau-pro"):
-            with pytest.raises(UserError, match=r"no average|every sample counts as one"):
+            with refuses("board_without_average|board_counts_samples", board=name):
                 leaderboard(name, robustness=True)
             continue
         board = leaderboard(name, robustness=True)
@@ -238,7 +238,7 @@ def test_a_damaged_run_is_refused_whatever_it_is_of(tmp_path):
     held = bytearray(file.read_bytes())
     held[len(held) // 2] ^= 0xFF
     file.write_bytes(held)
-    with pytest.raises(UserError, match="damaged"):
+    with refuses("record_damaged"):
         leaderboard("audiobench", [tmp_path])
 
 

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from refusals import Containing, refuses
 from scipy import stats
 
 import codec_bench
@@ -22,7 +23,6 @@ from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
 RATERS = [f"Rater {n}" for n in range(6)]
@@ -190,18 +190,26 @@ def gold(folder, text):
 @pytest.mark.parametrize(
     "kind,text,message",
     [
-        ("rating", "audio,answer\ng.flac,\n", r"line 2 of the gold questions .* has no answer"),
-        ("rating", "audio,answer\ng.flac,7\n", "has the answer '7'; a test of the kind rating expects 0 to 5"),
-        ("rating", "audio,answer\ng.flac,good\n", "has the answer 'good'"),
-        ("rating", "audio,answer\nh.flac,4\n", "has no sound: .*h.flac' is no file"),
-        ("rating", "sound,answer\ng.flac,4\n", "have no column 'audio'"),
-        ("dcr", "audio,answer\ng.flac,4\n", "have no column 'reference'"),
-        ("p835", "audio,answer\ng.flac,4\n", "has no answer"),
-        ("rating", "", "have no column 'audio'"),
+        (
+            "rating",
+            "audio,answer\ng.flac,\n",
+            {"code": "gold_without_answer", "place": Containing("line 2 of the gold questions ")},
+        ),
+        (
+            "rating",
+            "audio,answer\ng.flac,7\n",
+            {"code": "gold_answer_out_of_scale", "answer": "7", "kind": "rating", "low": 0, "high": 5},
+        ),
+        ("rating", "audio,answer\ng.flac,good\n", {"code": "gold_answer_out_of_scale", "answer": "good"}),
+        ("rating", "audio,answer\nh.flac,4\n", {"code": "gold_without_sound", "path": "h.flac"}),
+        ("rating", "sound,answer\ng.flac,4\n", {"code": "gold_lacks_column", "column": "audio"}),
+        ("dcr", "audio,answer\ng.flac,4\n", {"code": "gold_lacks_column", "column": "reference"}),
+        ("p835", "audio,answer\ng.flac,4\n", {"code": "gold_without_answer"}),
+        ("rating", "", {"code": "gold_lacks_column", "column": "audio"}),
     ],
 )
 def test_gold_questions_that_cannot_be_posed_are_refused(codec_run, tmp_path, kind, text, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         opened(codec_run, tmp_path, kind, gold=gold(tmp_path, text))
 
 
@@ -300,17 +308,17 @@ def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_p
         write_flac(tmp_path / "digits" / f"{digit}.flac", Audio(sound[None].astype(np.float32), 16_000)) if digit else (
             tmp_path / "digits"
         ).mkdir()
-    with pytest.raises(UserError, match="has 0 sound files of the digit 0; expected one for each"):
+    with refuses("digit_files", count=0, digit=0):
         opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits")
     write_flac(tmp_path / "digits" / "0.flac", Audio(np.zeros((1, 900), np.float32), 16_000))
-    with pytest.raises(UserError, match=r"the digit '.*0.flac' is silent"):
+    with refuses("digit_silent", path="0.flac"):
         opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits")
     write_flac(tmp_path / "digits" / "0.flac", Audio(0.1 * rng.standard_normal((1, 6_000)).astype(np.float32), 16_000))
     actual = read_digits(tmp_path / "digits")
     assert {len(one) for one in actual} == {6_000} and [np.mean(one**2) for one in actual] == pytest.approx(
         [1] * 10, abs=1e-5
     )
-    with pytest.raises(UserError, match="the digits belong to the check hearing"):
+    with refuses("digits_without_check"):
         opened(codec_run, tmp_path, "rating", digits=tmp_path / "digits")
     built, key = opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits", session_minutes=20)
     assert sum(trial.check == "hearing" for trial in key.trials) == 5

@@ -9,13 +9,13 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy import stats
 
 import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, strengths
 
 RATERS = [f"Rater {n}" for n in range(8)]
@@ -226,11 +226,11 @@ def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
 def test_files_of_no_use_and_a_missing_key_end_with_a_sentence(tests, save, tmp_path):
     built, _ = tests["rating"]
     (tmp_path / "a.json").write_text("[]")
-    with pytest.raises(UserError, match="none of the files holds answers to the test"):
+    with refuses("no_answers_to_test"):
         codec_bench.import_listening(tmp_path / "a.json", key=built.key)
-    with pytest.raises(UserError, match="expected the key of the test, or the run folder"):
+    with refuses("no_key_named"):
         codec_bench.import_listening(tmp_path / "a.json")
-    with pytest.raises(UserError, match="no rule of post-screening called 'p1204'"):
+    with refuses("unknown_name", kind="rule of post-screening", name="p1204"):
         mushra, of_mushra = tests["mushra"]
         codec_bench.import_listening(save("m.json", of_mushra, "Ann", careful(1)), key=mushra.key, screening="p1204")
 

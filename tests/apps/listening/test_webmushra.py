@@ -9,11 +9,11 @@ import csv
 import pytest
 import soundfile
 import yaml
+from refusals import Containing, refuses
 
 import codec_bench
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.webmushra import read_results
-from codec_bench.messages.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def test_who_a_rater_is_and_anchors_that_webmushra_creates(build, tmp_path):
 
 def test_a_table_of_something_else_or_of_nothing_is_refused(build, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match="it has no column session_test_id, trial_id"):
+    with refuses("not_a_webmushra_table", columns=Containing("session_test_id, trial_id")):
         read_results(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("session_test_id,trial_id,rating_stimulus,rating_score\n")
-    with pytest.raises(UserError, match=r"a\.csv' holds no rating"):
+    with refuses("no_answers_to_test", causes=Containing("a.csv' holds no rating")):
         codec_bench.import_listening(tmp_path / "a.csv", key=build.key)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from scipy import stats
 
 from codec_bench.apps.profiling.codebook_use import ESTIMABLE, CodebookCounts, entropy_bits, summarise
-from codec_bench.messages.errors import UserError
 
 
 @pytest.mark.parametrize("entries", [2, 37, 1024])
@@ -96,7 +96,7 @@ def test_other_codebooks_do_not_add():
 def test_codes_out_of_range_are_named(wrong):
     codes = np.zeros((3, 10), int)
     codes[1, 4:6] = wrong
-    with pytest.raises(UserError, match=r"codebook 1 has 2 codes outside \[0, 16\)"):
+    with refuses("codes_out_of_range", codebook=1, count=2, cardinality=16):
         CodebookCounts.of(codes, 16)
 
 

@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.language import SpokenContent, language, transformer
 from codec_bench.apps.profiling.rows import sections
 from codec_bench.apps.profiling.token_model import MOST_CODES, TokenCorpus
-from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 
 
@@ -60,7 +60,7 @@ def test_codes_beyond_what_is_stored_are_counted():
 def test_codes_without_time_are_no_language():
     held = TokenCorpus()
     held.add("a", Codes((CodeStream(np.zeros((1, 4), int), 8, 0.0),), 16_000, 16_000))
-    with pytest.raises(NotApplicable, match="no codes with a frame rate"):
+    with refuses("no_frame_rate"):
         language(held, seed=0)
 
 
@@ -92,5 +92,5 @@ def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
 
 
 def test_a_transformer_that_is_not_requested_is_reported():
-    with pytest.raises(NotApplicable, match="no steps of training were requested"):
+    with refuses("no_training"):
         transformer(corpus((1, 16, 200.0)), SpokenContent({}, {}), steps=0, seed=0, alive=lambda: None)

@@ -6,16 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rows import sections
 from codec_bench.apps.profiling.steps import OPTIONAL
-from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data import open_source
 from codec_bench.data.alignments import Alignment
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 
 ALIGNED = {"a": Alignment.of([(0.0, 0.05, "B"), (0.05, 0.1, "A")]), "b": Alignment.of([(0.02, 0.2, "A")])}
 
@@ -43,11 +42,11 @@ def test_a_frame_has_the_phone_in_its_middle():
 def test_why_there_is_nothing_is_reported():
     counter = PhoneCounter(ALIGNED)
     counter.add("c", codes([1, 2]))
-    with pytest.raises(NotApplicable, match="none of the 1 clips has an alignment"):
+    with refuses("no_alignments", clips=1):
         counter.result(seed=0)
     packets = PhoneCounter(ALIGNED)
     packets.add("a", Codes((), 16_000, 16_000, packets=(b"12",)))
-    with pytest.raises(NotApplicable, match="no codes with a frame rate"):
+    with refuses("no_frame_rate"):
         packets.result(seed=0)
 
 
@@ -78,5 +77,5 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
     assert cells["phone information, first codebook"] == [text, "–"]
     (no_vectors,) = [row for row in shown.without if row.label == "ABX error within speakers, vectors"]
     assert "gives no vectors" in no_vectors.cells[0].reason
-    with pytest.raises(UserError, match="there are no alignments"):
+    with refuses("no_file_of_alignments"):
         profiled(odd("Framed"), alignments=tmp_path / "nothing.ctm")

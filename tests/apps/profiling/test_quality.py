@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from refusals import refuses
 
 import codec_bench
 from codec_bench.apps.profiling.steps import OPTIONAL
-from codec_bench.messages.errors import UserError
 
 EXAMPLE = "examples/small_codec.py"
 
@@ -46,7 +46,7 @@ def test_what_only_this_process_can_import_is_not_profiled(tmp_path):
         decode = encode
 
     for codec, kind in ((Here, "a class"), (Here(), "an object")):
-        with pytest.raises(UserError, match=f"'Here' is {kind} of this process") as caught:
+        with refuses("codec_of_this_process", type=kind) as caught:
             codec_bench.profile(codec=codec, data="embedded", out=tmp_path / "profile")
         assert "./my_codec.py:Here" in caught.value.hint
     assert not (tmp_path / "profile").exists()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from refusals import refuses
 
 from codec_bench.apps.site.command import site
-from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -63,5 +63,5 @@ def test_messages_while_a_site_is_built_names_few(monkeypatch, capsys, tmp_path)
     messages = capsys.readouterr()
     assert messages.err.count("contradict each other") == 3 and "2 more contradictions" in messages.err
     assert messages.out == f"{tmp_path / 'index.html'}\n"
-    with pytest.raises(UserError, match="no folder is named"):
+    with refuses("no_site_folder"):
         site(["run"], out=None)

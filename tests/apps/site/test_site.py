@@ -11,11 +11,11 @@ import sqlite3
 import numpy as np
 import pyarrow.parquet
 import pytest
+from refusals import refuses
 
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import contradictions, site
 from codec_bench.apps.site.folder import SiteFolder, age
-from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
@@ -207,7 +207,7 @@ def test_sites_of_two_people_become_one(make_run, tmp_path):
         if path.is_file() and path.name not in ("index.js", "site.json"):
             assert path.read_bytes() == (mine / path.relative_to(both)).read_bytes(), path
     assert len(list((mine / "audio").rglob("*.flac"))) == 6  # three references and three estimates
-    with pytest.raises(UserError, match="both the site and what is to be added"):
+    with refuses("site_into_itself"):
         site([mine], out=mine)
 
 
@@ -231,13 +231,13 @@ def test_nothing_of_another_site_is_run_or_copied_but_data_and_sound(runs, tmp_p
         assert wrong != retained
         texts.write_text(wrong)
         shutil.rmtree(mine)
-        with pytest.raises(UserError, match="is not as a site writes it"):
+        with refuses("site_file_unreadable"):
             site([theirs], out=mine)
     folder.write_data(f"runs/{entry['key']}/texts-0", [1, 2])
-    with pytest.raises(UserError, match="is not as a site writes it"):
+    with refuses("site_file_changed"):
         site([theirs], out=mine)
     texts.unlink()
-    with pytest.raises(UserError, match="lacks texts-0"):
+    with refuses("site_run_lacks", files="texts-0"):
         site([theirs], out=mine)
 
 
@@ -256,7 +256,7 @@ def test_what_another_site_says_of_a_run_is_whole_or_refused(runs, tmp_path, cha
     folder = SiteFolder(theirs)
     (entry,) = folder.entries()
     folder.write_data(f"runs/{entry['key']}/run", {**entry, **changes})
-    with pytest.raises(UserError, match="is not as a site writes it"):
+    with refuses("site_facts_changed"):
         site([theirs], out=mine)
     assert not (mine / "data").exists()
 
@@ -348,24 +348,24 @@ def test_what_is_no_run_and_no_site_is_refused(runs, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     (full / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match=r"holds something else than a site: thesis.tex"):
+    with refuses("folder_of_something_else", files="thesis.tex"):
         site([runs[0].folder], out=full)
     assert [path.name for path in full.iterdir()] == ["thesis.tex"]
-    with pytest.raises(UserError, match="is not a run folder and holds none"):
+    with refuses("holds_no_run"):
         site([full], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(UserError, match="is a file"):
+    with refuses("site_is_file"):
         site([runs[0].folder], out=full / "thesis.tex")
-    with pytest.raises(UserError, match="is no site"):
+    with refuses("not_a_site"):
         site([], out=tmp_path / "nothing")
-    with pytest.raises(UserError, match="expected 0 or more"):
+    with refuses("audio_mb_below_zero"):
         site([runs[0].folder], out=tmp_path / "out", audio_mb=-1)
     old = tmp_path / "old"
     old.mkdir()
     (old / "site.json").write_text('{"schema": 99, "folders": {}}')
-    with pytest.raises(UserError, match="schema 99"):
+    with refuses("site_schema", schema=99):
         site([runs[0].folder], out=old)
-    with pytest.raises(UserError, match="no run to check is named"):
+    with refuses("no_run_to_check"):
         contradictions([])
 
 
@@ -375,7 +375,7 @@ def test_a_damaged_record_is_refused(make_run, tmp_path):
     held = bytearray(file.read_bytes())
     held[len(held) // 2] ^= 0xFF
     file.write_bytes(held)
-    with pytest.raises(UserError, match="damaged"):
+    with refuses("record_damaged"):
         site([run.folder], out=tmp_path / "out")
 
 

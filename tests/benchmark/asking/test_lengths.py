@@ -6,11 +6,11 @@ import asyncio
 from contextlib import closing
 
 import numpy as np
-import pytest
+from refusals import refuses
 from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.asking.question_loop import Asking, TooLong, check_length
+from codec_bench.benchmark.asking.question_loop import Asking, check_length
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.models.base import ModelInfo
@@ -31,9 +31,7 @@ def test_only_a_limit_without_windows_is_a_limit():
     complete = request(2.0)
     for facts in ({}, {"limit_s": 2.0}, {"limit_s": 1.0, "window_s": 1.0}):
         assert check_length(complete, ModelInfo("m", **facts)) is complete
-    with pytest.raises(
-        TooLong, match=r"its sound is 2\.0 s long, 'm' takes 1\.5 s, and the benchmark says not to cut it"
-    ):
+    with refuses("sound_not_to_be_cut", s=2.0, model="m", limit_s=1.5):
         check_length(complete, ModelInfo("m", limit_s=1.5))
     broken = Request("q", (Message("user", (Clip(b"no sound"), "?")),))
     assert check_length(broken, ModelInfo("m", limit_s=1.5)) is broken, "the model tells it"

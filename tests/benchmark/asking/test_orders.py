@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.asking.variants import POSITION, ROTATION, arranged, check_orders, reordered
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import choices_of, named
-from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import ORDER
 
 TEXTS = ["a cat", "a dog", "a cow", "a door"]
@@ -92,5 +92,5 @@ def test_a_key_that_is_no_option_stays_as_it_is():
 def test_as_written_changes_nothing_and_other_words_are_refused():
     one = question(FORMS["list"])
     assert arranged(one, "given", 0) == [one]
-    with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):
+    with refuses("option_order", known="given, shuffled, all-rotations"):
         check_orders("random")

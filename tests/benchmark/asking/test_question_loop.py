@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import Containing, refuses
 from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
@@ -138,9 +139,7 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
 def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_path):
     cut = Response(text="", finish="length")
     model = Recording(lambda r: cut)
-    with pytest.raises(
-        UserError, match="the first 8 answers of 'told' are empty and ended at the limit of length"
-    ) as end:
+    with refuses("answers_empty_at_limit", count=8, model="told") as end:
         ask_everything(tmp_path / "a", model, questions(100))
     assert (
         end.value.hint == "'parameters: {max_tokens: 4096}' in the definition of the benchmark"
@@ -382,7 +381,7 @@ def test_a_full_disk_is_reported_and_the_answers_before_are_stored(tmp_path, mon
 
     monkeypatch.setattr(answering, "keep_sound", full)
     model = Recording(lambda r: Response(audio=SPEECH))
-    with pytest.raises(UserError, match="No space left") as caught:
+    with refuses("answer_audio_not_written", cause=Containing("No space left")) as caught:
         ask_everything(tmp_path, model, questions(6), wants="audio")
     assert "disk space" in caught.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
     monkeypatch.setattr(answering, "keep_sound", keep)

@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
@@ -156,7 +157,7 @@ def test_a_round_that_fails_is_recorded_once(tmp_path, monkeypatch):
 
 def test_rounds_that_are_all_empty_at_the_limit_of_length_leave_no_turns(tmp_path):
     model = Recording(lambda r: Response(text="", finish="length"))
-    with pytest.raises(UserError, match="the first 8 answers of 'told' are empty"):
+    with refuses("answers_empty_at_limit", count=8, model="told"):
         ask(tmp_path, model, [question(f"q{n}", 3) for n in range(9)])
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
         assert not writer.has_requests() and len(model.requests) == 8

@@ -7,7 +7,6 @@ from refusals import refuses
 
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.benchmark.definition.schema import Data
-from codec_bench.messages.errors import UserError
 
 
 def table(folder, columns):
@@ -74,5 +73,5 @@ def test_the_other_table_may_be_another_data_set(mirror):
 def test_a_column_that_is_not_there_is_named(mirror):
     with refuses("no_such_columns", names=["written"]):
         stream(mirror, {**EN, "columns": {"translation": "written"}})
-    with pytest.raises(UserError, match="from the column 'sentence', which"):
+    with refuses("benchmark_column_missing", column="sentence"):
         stream(mirror, {**EN, "key": "sentence", "other_key": "id"})

@@ -19,7 +19,6 @@ from codec_bench.benchmark.judge.replies import read_official
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, own_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import MissingExtra, UnknownName
 from codec_bench.types import Audio, Response
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
@@ -280,7 +279,7 @@ def test_names():
         and not is_judge_metric("accuracy[exact]")
         and not is_judge_metric("rating")
     )
-    with pytest.raises(UnknownName, match="alpaca-1-1"):
+    with refuses("unknown_name", name="alpaca-1-1"):
         load_judge_metric("rating[alpaca-1-1]")
     with refuses("no_rubric_named"):
         load_judge_metric("rating[alpaca-1-10]@x")
@@ -366,5 +365,5 @@ def test_a_row_without_a_number_has_an_order_too():
 
 def test_the_published_reader_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "json_repair", None)
-    with pytest.raises(MissingExtra, match="json-repair"):
+    with refuses("package_not_installed", package="json-repair"):
         read_official("official/emergent-tts-eval", ["{}"])

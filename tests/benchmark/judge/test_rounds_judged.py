@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.rubric import with_own_rubrics
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.types import Response
 
 FILE = "uro_rounds"
@@ -50,7 +50,7 @@ def test_a_hundred_conversations_are_judged_and_rated_as_in_uro_benchs_program()
 def test_a_conversation_with_another_number_of_questions_than_answers_cannot_be_judged():
     metric = load_judge_metric("rating[uro-rounds]", "judge")
     options = conversation([("a", "b", "c"), ("d", "e", "f")])
-    with pytest.raises(UserError, match="2 questions, 1 answers, 2 suggestions"):
+    with refuses("rounds_of_answer", counts="2 questions, 1 answers, 2 suggestions"):
         metric.requests(Answer("q1", "e", (), options.fields, "en"), None, 0)
 
 

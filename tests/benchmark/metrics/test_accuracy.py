@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED, NO_LABEL, RULES
-from codec_bench.messages.errors import UnknownName
 
 CHOICES = {"choices": ["(A) Acoustic guitar", "(B) Bass-drum", "(C) C major", "(D) None"]}
 
@@ -88,7 +88,7 @@ def test_every_rule_has_a_worst_and_needs_a_reference(rule):
 
 
 def test_an_unknown_rule_suggests():
-    with pytest.raises(UnknownName, match="exakt"):
+    with refuses("unknown_name", name="exakt"):
         load_answer_metric("accuracy[exakt]")
 
 

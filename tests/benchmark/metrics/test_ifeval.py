@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.metrics.instructions import CHECKS
-from codec_bench.messages.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 FILE = "ultraeval_ifeval"
@@ -113,7 +113,7 @@ def test_bad_rows_state_why(ids, kwargs, status):
 
 
 def test_there_is_no_other_variant():
-    with pytest.raises(UnknownName, match="tight"):
+    with refuses("unknown_name", name="tight"):
         load_answer_metric("ifeval[tight]")
 
 

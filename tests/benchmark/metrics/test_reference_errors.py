@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UnknownName
 from codec_bench.text.disagreement import followed
 from codec_bench.text.rendering import rendered
 from codec_bench.text.rules import get_rule
@@ -109,7 +109,7 @@ def test_one_kind_is_counted_alone_and_the_kinds_are_reported():
         "number": {"same": 1, "places": 1},
         "lexical": {"same": 0, "places": 1},
     }
-    with pytest.raises(UnknownName, match="kind of rendering"):
+    with refuses("unknown_name", kind="kind of rendering"):
         load_answer_metric("rendering_followed[accents]")
 
 

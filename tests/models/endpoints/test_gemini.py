@@ -3,8 +3,8 @@ import base64
 
 import numpy as np
 import pytest
+from refusals import refuses
 
-from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 
@@ -99,6 +99,6 @@ def test_a_wrong_key_is_reported_by_its_variable(kit, monkeypatch):
     message = {
         "error": {"code": 400, "message": f"API key not valid: {KEY}", "details": [{"reason": "API_KEY_INVALID"}]}
     }
-    with pytest.raises(UserError) as caught:
+    with refuses("service_refusal") as caught:
         answered(kit, kit.reply(message, 400), kit.question(), monkeypatch)
     assert "GEMINI_API_KEY" in str(caught.value) and KEY not in str(caught.value)

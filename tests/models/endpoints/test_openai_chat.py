@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 
@@ -323,7 +323,7 @@ def test_cut_audio_is_reported(kit):
 
 def test_a_wrong_key_is_an_error_and_not_a_failed_item(kit, monkeypatch):
     monkeypatch.setenv("MY_KEY", "wrong-key-value-123")
-    with pytest.raises(UserError) as caught:
+    with refuses("service_refusal") as caught:
         answered(
             kit,
             always(kit.reply({"error": {"message": "bad wrong-key-value-123"}}, 401)),

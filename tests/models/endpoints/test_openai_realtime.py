@@ -5,9 +5,9 @@ import logging
 
 import numpy as np
 import pytest
+from refusals import refuses
 from websockets.http11 import Response as HttpResponse
 
-from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 
@@ -141,7 +141,7 @@ def test_a_length_limit(kit, monkeypatch):
 
 def test_a_wrong_key(kit, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(UserError) as caught:
+    with refuses("service_refusal") as caught:
         talked(kit, monkeypatch, [done()], turn_down=401)
     assert "RT_KEY" in str(caught.value) and KEY not in str(caught.value)
     client_logs = [r.getMessage() for r in caplog.records if "server" not in r.name]
@@ -149,7 +149,7 @@ def test_a_wrong_key(kit, monkeypatch, caplog):
 
 
 def test_a_missing_key_and_nobody_there(kit, monkeypatch):
-    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+    with refuses("key_not_set", variable="OPENAI_API_KEY"):
         asyncio.run(load_model("gpt-4o-realtime").start())
 
     async def main():
@@ -158,7 +158,7 @@ def test_a_missing_key_and_nobody_there(kit, monkeypatch):
         async with kit.started(model):
             await model.ask(kit.question())
 
-    with pytest.raises(UserError, match="nothing answers"):
+    with refuses("nothing_answers"):
         asyncio.run(main())
 
 

@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench.models import load_model
 from codec_bench.models.audio_payloads import audio_of
@@ -39,9 +40,8 @@ def test_the_header_of_a_streamed_wav_says_nothing(size):
 
 
 def test_a_wav_that_was_cut_off_is_still_reported():
-    from codec_bench.messages.errors import AudioError
 
-    with pytest.raises(AudioError, match="truncated"):
+    with refuses("bytes_missing"):
         audio_of(encoded("WAV", "PCM_16")[:-100], "wav", 8000)
 
 

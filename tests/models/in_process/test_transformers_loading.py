@@ -11,6 +11,7 @@ import shutil
 import numpy as np
 import pytest
 import tiny_audio_models
+from refusals import refuses
 from tiny_questions import clip, request
 
 from codec_bench.messages.errors import UserError, WeightsError
@@ -61,10 +62,10 @@ def copied(folder, to):
 
 def test_what_is_missing_is_named_with_the_command_that_fetches_it(no_cache):
     requested = model(REPO, revision="v2")
-    with pytest.raises(WeightsError) as error:
+    with refuses("weights_not_on_machine") as error:
         _ = requested.identity
     assert f"hf download {REPO} --revision v2" in str(error.value) and "--set tiny.weights=FOLDER" in str(error.value)
-    with pytest.raises(WeightsError, match="not on this machine"):
+    with refuses("weights_not_on_machine"):
         asyncio.run(requested.start())
 
 
@@ -84,35 +85,35 @@ def test_a_revision_is_that_revision(folder, tmp_path, monkeypatch, no_cache):
         assert model(REPO, revision=revision).identity["weights"].startswith(f"{REPO}@{COMMIT}:"), (
             "files that are no blobs count by content"
         )
-    with pytest.raises(WeightsError, match="not on this machine"):
+    with refuses("weights_not_on_machine"):
         _ = model(REPO, revision="v2").identity
 
 
 def test_an_interrupted_download_is_not_complete(folder, tmp_path):
     path = copied(folder, tmp_path / "part")
     (path / "model.safetensors").unlink()
-    with pytest.raises(WeightsError, match=r"has no model\.safetensors or"):
+    with refuses("model_weights_lack"):
         _ = model(path).identity
     index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
     (path / "model-00001-of-00002.safetensors").write_bytes(b"x")
-    with pytest.raises(WeightsError, match="1 of 2 files are missing, such as model-00002"):
+    with refuses("weights_incomplete", missing=1, files=2):
         _ = model(path).identity
 
 
 @pytest.mark.parametrize("weights", ["nowhere", "./nowhere", "/no/where"])
 def test_what_is_neither_a_folder_nor_a_hub_id_is_reported(weights):
-    with pytest.raises(WeightsError, match="there are no weights"):
+    with refuses("no_weights_of_model"):
         _ = model(weights).identity
 
 
 def test_broken_files_are_named_and_never_run(folder, tmp_path):
     path = copied(folder, tmp_path / "broken")
     (path / "model.safetensors").write_bytes(b"not tensors")
-    with pytest.raises(WeightsError, match="cannot be loaded"):
+    with refuses("weights_not_loaded"):
         model(path).load()
     (path / "config.json").write_text("{}")
-    with pytest.raises(WeightsError, match="model_type"):
+    with refuses("model_type_missing"):
         model(path).load()
 
 
@@ -142,7 +143,7 @@ def test_code_in_a_checkpoint_is_not_run_unasked(folder, tmp_path):
 def test_a_kind_that_transformers_does_not_know_is_named(folder, tmp_path):
     path = copied(folder, tmp_path / "wav2vec2")
     (path / "config.json").write_text(json.dumps({"model_type": "wav2vec2"}))
-    with pytest.raises(UserError, match="no model of the kind 'wav2vec2'"):
+    with refuses("model_type_unknown", model_type="wav2vec2"):
         model(path).load()
 
 
@@ -158,15 +159,15 @@ def test_an_adapter_that_cannot_be_applied_is_not_omitted(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "int3"}, "dtype='int3'"),
-        ({"device": "cuda:99"}, "device='cuda:99'"),
-        ({"template": "jinja"}, "template='jinja'"),
-        ({"batch_s": 0}, "batch_s=0"),
-        ({"parameters": {"max_token": 3}}, "parameter 'max_token'"),
+        ({"dtype": "int3"}, {"code": "model_dtype", "dtype": "int3"}),
+        ({"device": "cuda:99"}, {"code": "model_device", "device": "cuda:99"}),
+        ({"template": "jinja"}, {"code": "model_template", "template": "jinja"}),
+        ({"batch_s": 0}, {"code": "model_batch_seconds", "value": 0}),
+        ({"parameters": {"max_token": 3}}, {"code": "generation_unknown", "option": "max_token"}),
     ],
 )
 def test_options_without_a_meaning_are_refused(folder, options, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         _ = model(folder, **options).identity
 
 
@@ -234,5 +235,5 @@ def test_it_says_what_it_writes_and_the_seed_decides_how(omni):
 def test_a_checkpoint_without_voices_does_not_speak(omni, tmp_path):
     path = copied(omni, tmp_path / "mute")
     (path / "spk_dict.pt").unlink()
-    with pytest.raises(WeightsError, match=r"no spk_dict\.pt"):
+    with refuses("no_voice_table"):
         speaking(path)

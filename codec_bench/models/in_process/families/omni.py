@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, drawing, hearing
 from codec_bench.models.in_process.families.chat import Chat
@@ -105,7 +106,7 @@ class Qwen25Omni(Omni):
             return
         voices = self.loading.folder / "spk_dict.pt"
         if not voices.is_file():
-            raise WeightsError(f"the weights in '{self.loading.folder}' have no spk_dict.pt, which holds the voices")
+            raise WeightsError(Diagnostic("no_voice_table", folder=self.loading.folder))
         self.net.load_speakers(str(voices))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, OneByOne, hearing
 from codec_bench.models.in_process.families.chat import Chat
@@ -144,8 +145,7 @@ def need_peft(model_type: str) -> None:
     """Check for peft. Without its adapter a model silently understands speech badly."""
     if importlib.util.find_spec("peft") is None:
         raise UserError(
-            f"this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies it, is "
-            "not installed",
+            Diagnostic("needs_peft", model_type=model_type),
             hint="pip install peft",
         )
 

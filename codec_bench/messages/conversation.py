@@ -1,0 +1,37 @@
+"""Codes of spoken conversations."""
+
+from __future__ import annotations
+
+SENTENCES = {
+    "error": {
+        "no_run_to_mark": "no run is named to be scored again",
+        "judge_without_text_answers": "the model '{model}' does not answer texts in text, so it cannot judge",
+        "folder_of_other_run": "'{folder}' holds another run: {differences} differs",
+        "no_session_to_replay": "'{run}' holds no whole session whose user could be repeated",
+        "replay_rate": "the run that is replayed sent {rate_hz} Hz, and '{model}' takes {model_rate_hz} Hz",
+        "no_full_duplex_sample": "'{folder}' holds no sample of Full-Duplex-Bench",
+        "full_duplex_kind": "the sample '{sample}' of Full-Duplex-Bench 1.5 lies in '{folder}'",
+        "words_of_other_session": "the words in '{path}' are of another session",
+        "not_words": "'{path}' does not hold words: {type}: {cause}",
+        "takes_no_conversation_sound": "the model '{model}' does not take a conversation with sound",
+        "text_unspoken": "the model '{model}' answers in text, and nobody speaks it",
+        "does_not_speak": "the model '{model}' does not speak",
+        "verdict_of_other_session": "the verdict in '{path}' is of other words or of another session",
+        "question_unspeakable": "the question '{id}' of '{benchmark}' cannot be spoken: {cause}",
+        "session_changed": "the session '{folder}' is not as it was written",
+        "session_files_mixed": "the files of '{run}' are of different moments: older is {file}",
+        "recogniser_without_times": "the recogniser '{recogniser}' gives no times of words",
+        "turn_end_rule": (
+            "the rule for the end of a turn is '{rule}'; expected {known}, a colon, and 0.05 to 10 seconds"
+        ),
+        "script_sound_unreadable": "the sound '{sound}' of the script cannot be read: {cause}",
+        "script_sound_unknown": (
+            "the script names the sound '{sound}', which is neither an id of its data nor a file in '{folder}'"
+        ),
+        "script_sound_without_speech": "the sound '{sound}' of the script has no speech in it",
+        "no_speech_in_span": (
+            "the recording '{recording}' of the conversation '{id}' has no speech from {begin_s:g} to {end_s:g} s"
+        ),
+        "needs_parselmouth": "pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'",
+    },
+}
