@@ -115,7 +115,16 @@ def _all() -> dict[str, Benchmark]:
 
 def _with_data(**values: str | None) -> list[Benchmark]:
     """The benchmarks whose `data` has these values."""
-    return [one for one in _all().values() if all(getattr(one.data, key) == value for key, value in values.items())]
+    return _by_data(tuple(values)).get(tuple(values.values()), [])
+
+
+@cache
+def _by_data(names: tuple[str, ...]) -> dict[tuple[str | None, ...], list[Benchmark]]:
+    """The benchmarks by the values that their `data` has under these names."""
+    benchmarks: dict[tuple[str | None, ...], list[Benchmark]] = {}
+    for one in _all().values():
+        benchmarks.setdefault(tuple(getattr(one.data, name) for name in names), []).append(one)
+    return benchmarks
 
 
 def _sharing(data: Any, split: str | None) -> list[Benchmark]:

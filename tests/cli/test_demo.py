@@ -11,6 +11,7 @@ import pytest
 from command_line import COMMAND
 from forked import FIRST
 
+from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.config import read_config
 from codec_bench.data import open_source
 from codec_bench.engine import pool
@@ -125,7 +126,10 @@ def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from codec_bench.codecs.classical.g722 import G722\n\n\nclass MyCodec(G722):\n    pass\n", "utf-8"
     )
-    short = {"eval": [], "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "1", "--lm-steps", "0"]}
+    short = {
+        "eval": [],
+        "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "0.5", "--skip", ",".join(OPTIONAL)],
+    }
     for _, name, *arguments in commands:
         ran = pool.subprocess.run(
             [*COMMAND, name, *arguments, *short[name], "--out", name], cwd=tmp_path, capture_output=True, text=True,

@@ -64,7 +64,15 @@ def mirror(tmp_path_factory):
 @pytest.fixture(scope="module")
 def questions_of(mirror):
     """The questions of a benchmark by its name, read once."""
-    return cache(lambda name: list(miniature.load(name).questions(mirror=mirror)))
+
+    @cache
+    def read(name):
+        stream = miniature.load(name).questions(mirror=mirror)
+        questions = list(stream)
+        assert stream.total in (None, len(questions))
+        return questions
+
+    return read
 
 
 def test_every_entry_of_ultraeval_audio_is_defined_once():
@@ -147,12 +155,8 @@ def test_a_suite_names_benchmarks(name):
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_questions_of_the_miniature(name, mirror, monkeypatch):
-    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
-    benchmark = miniature.load(name)
-    stream = benchmark.questions()
-    questions = list(stream)
-    assert stream.total in (None, len(questions))
+def test_questions_of_the_miniature(name, questions_of):
+    benchmark, questions = miniature.load(name), questions_of(name)
     assert len({question.id for question in questions}) == len(questions) > 0
     good = [question for question in questions if question.problem is None]
     bad = [question for question in questions if question.problem is not None]

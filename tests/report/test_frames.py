@@ -21,8 +21,8 @@ LONG_ID = "librispeech_test_clean/speaker_1089/chapter_134686/utterance_{:04d}_o
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A page of 64 systems and 20 metrics, with long ids."""
-    return written(tmp_path_factory.mktemp("wide"), 64)
+    """A page of 52 systems and 20 metrics, with long ids."""
+    return written(tmp_path_factory.mktemp("wide"), 52)
 
 
 def written(folder, count):

@@ -5,6 +5,7 @@ const ALIGNMENT_LIMIT = 4e6;
 // Scripts that put no spaces between words are aligned by character.
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 let current = null;
+let frame = 0;
 
 const detailsOf = new Map();
 for (const [system, sample, column, content] of data.details) {
@@ -258,13 +259,19 @@ function showPlaying() {
     button.setAttribute("aria-label", `${sounding ? "Pause" : "Play"} ${nameOf(track)}`);
   }
   showPosition();
-  if (player.playing) requestAnimationFrame(follow);
+  followPlaying();
+}
+
+// One frame at a time is asked for, however often the track changes while it plays.
+function followPlaying() {
+  if (player.playing) frame ||= requestAnimationFrame(follow);
 }
 
 function follow() {
+  frame = 0;
   player.tick();
   showPosition();
-  if (player.playing) requestAnimationFrame(follow);
+  followPlaying();
 }
 
 function showPosition() {

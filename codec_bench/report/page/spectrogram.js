@@ -25,8 +25,10 @@ function fft({ size, cosine, sine }, re, im) {
     const stride = size / (2 * half);
     for (let start = 0; start < size; start += 2 * half) {
       for (let k = 0; k < half; k += 1) {
-        const [a, b] = [start + k, start + k + half];
-        const [c, s] = [cosine[k * stride], -sine[k * stride]];
+        const a = start + k;
+        const b = a + half;
+        const c = cosine[k * stride];
+        const s = -sine[k * stride];
         const real = re[b] * c - im[b] * s;
         const imaginary = re[b] * s + im[b] * c;
         re[b] = re[a] - real;
@@ -47,19 +49,32 @@ function powers(samples, rate, columns) {
   for (let n = 0; n < size; n += 1) window[n] = 0.5 - 0.5 * Math.cos((2 * Math.PI * n) / size);
   const out = new Float32Array(columns * bins);
   const [re, im] = [new Float32Array(size), new Float32Array(size)];
-  for (let column = 0; column < columns; column += 1) {
+  // The window's gain is removed, so that sounds of different rates, whose windows differ in length, share one scale.
+  const gain = 1 / (size * size);
+  const fill = (part, column) => {
     const start = Math.round(((column + 0.5) / columns) * samples.length - size / 2);
     for (let n = 0; n < size; n += 1) {
       const at = start + plan.reversed[n];
-      re[n] = at >= 0 && at < samples.length ? samples[at] * window[plan.reversed[n]] : 0;
+      part[n] = at >= 0 && at < samples.length ? samples[at] * window[plan.reversed[n]] : 0;
     }
-    im.fill(0);
+  };
+  // One transform holds two columns, as its real and its imaginary part; their symmetries tell them apart.
+  for (let column = 0; column < columns; column += 2) {
+    fill(re, column);
+    if (column + 1 < columns) fill(im, column + 1);
+    else im.fill(0);
     fft(plan, re, im);
-    for (let bin = 0; bin < bins; bin += 1) out[column * bins + bin] = re[bin] * re[bin] + im[bin] * im[bin];
+    for (let bin = 0; bin < bins; bin += 1) {
+      const other = (size - bin) % size;
+      const real = re[bin] + re[other];
+      const imaginary = im[bin] - im[other];
+      out[column * bins + bin] = gain * (real * real + imaginary * imaginary);
+      if (column + 1 === columns) continue;
+      const nextReal = im[bin] + im[other];
+      const nextImaginary = re[other] - re[bin];
+      out[(column + 1) * bins + bin] = gain * (nextReal * nextReal + nextImaginary * nextImaginary);
+    }
   }
-  // The window's gain is removed, so that sounds of different rates, whose windows differ in length, share one scale.
-  const gain = 4 / (size * size);
-  for (let n = 0; n < out.length; n += 1) out[n] *= gain;
   return { out, columns, bins, rate };
 }
 

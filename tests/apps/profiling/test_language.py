@@ -11,8 +11,11 @@ from refusals import refuses
 from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.language import SpokenContent, language, transformer
 from codec_bench.apps.profiling.rows import sections
+from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.apps.profiling.token_model import MOST_CODES, TokenCorpus
 from codec_bench.data.alignments import Alignment
+
+OTHERS = [step for step in OPTIONAL if step not in ("language", "transformer")]
 
 
 def corpus(*streams, clips=6, seconds=2):
@@ -65,7 +68,7 @@ def test_codes_without_time_are_no_language():
 
 
 def test_a_codec_with_white_codes_is_distinguished_from_one_that_follows_the_sound(profiled, odd):
-    result = profiled(odd("White"), odd("Followed"), limit=6, settings={"lm_steps": 25})
+    result = profiled(odd("White"), odd("Followed"), limit=6, settings={"lm_steps": 25}, skip=OTHERS)
     white, followed = result.codecs.values()
     assert not result.faults
     assert white["rate"]["bits_per_token"] == followed["rate"]["bits_per_token"] == 4.0
@@ -85,7 +88,7 @@ def test_a_codec_with_white_codes_is_distinguished_from_one_that_follows_the_sou
 
 
 def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
-    result = profiled(odd("White"), settings={"lm_steps": 5})  # three clips
+    result = profiled(odd("White"), settings={"lm_steps": 5}, skip=OTHERS)  # three clips
     (white,) = result.codecs.values()
     assert white["transformer"]["state"] == "not applicable" and "5 clips are needed" in white["transformer"]["reason"]
     assert white["language"]["state"] == "ok" and not result.faults

@@ -58,7 +58,7 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
     }
     path.write_text(json.dumps(rows), "utf-8")
     others = [step for step in OPTIONAL if step != "corpus"]
-    result = profiled(odd("Framed"), "mp3-32k", alignments=path, skip=others)
+    result = profiled(odd("Framed"), "amr-nb-12k", alignments=path, skip=others)
     framed, packets = result.codecs.values()
     (stream,) = framed["phones"]["streams"]
     for book in stream["per_codebook"]:
