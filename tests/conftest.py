@@ -33,9 +33,8 @@ RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# The cores belong to other processes too, and libraries wait for their threads by computing nothing. They read this
-# when
-# they are imported, which the conftest.py of a room may do before pytest configures anything.
+# Libraries wait for their threads by computing, and read this when they are imported, which the conftest.py of a room
+# may do before pytest configures anything.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TESTS = Path(__file__).parent
@@ -221,9 +220,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("any machine")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # pytest loads readline, which tells all processes that are started from here that a line has 80 columns.
-    # `os.environ`
-    # does not show it.
+    # pytest loads readline, which sets 80 columns for all processes that start here; `os.environ` does not show it.
     for variable in ("COLUMNS", "LINES"):
         if variable not in os.environ:
             os.unsetenv(variable)
@@ -398,8 +395,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:
         torch = sys.modules["torch"]
-        # Where CUDA has not begun, `torch.manual_seed` writes the stack down for it, which takes longer than most
-        # tests.
+        # Before CUDA starts, `torch.manual_seed` records the stack for it, which takes longer than most tests.
         (torch if torch.cuda.is_initialized() else torch.default_generator).manual_seed(0)
     if item.get_closest_marker("gpu") is not None:
         import torch

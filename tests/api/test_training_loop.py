@@ -122,7 +122,7 @@ def test_a_wrong_argument_is_one_sentence(arguments, says):
         load_metric("snr")(**{"sample_rate_hz": RATE, **arguments})
 
 
-# --------------------------------------------------------------------------------------------------------- torchmetrics
+# torchmetrics
 
 
 def _update(metric, estimate, reference):

@@ -71,8 +71,7 @@ PLANTED_IN = {
     "SaysCausal": {"causal label"},
     "LeaksOverLongClips": {"batch"},
 }
-# Those that a comparison of outputs with each other, one coded twice, or no stream let through: all that they are named
-# by.
+# Codecs that pass comparisons of outputs, of one clip coded twice, and without a stream, with all their findings.
 ALONE_IN = {
     "LosesTheLastFrame": {"last frame"},
     "LosesTwoFrames": {"last frame"},
