@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -434,3 +436,9 @@ def test_quantiles_of_students_t_are_scipys(level, freedom):
 def test_no_degrees_of_freedom_have_no_quantile():
     assert math.isnan(t_quantile(0.95, 0.0)) and math.isnan(t_quantile(0.95, math.nan))
     assert t_quantile(0.0, 10.0) == 0.0
+
+
+def test_the_interval_of_a_mean_needs_no_scipy():
+    program = "import sys; from codec_bench.stats.cluster_variance import t_quantile as t; t(0.95, 9); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True).stdout
+    assert "codec_bench.stats" in loaded.split() and "scipy" not in loaded.split()
