@@ -51,9 +51,9 @@ def measure_first_codebooks(
     """
     clips = material.first_clips[: settings.robust_clips]
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
-    sent = encode(codec, clips)
-    count = _codebooks(sent[0])
     first = getattr(codec, "first", None)
+    sent = encode(codec, clips if first is not None else clips[:1])
+    count = _codebooks(sent[0])
     if first is None:
         raise NotApplicable(Diagnostic("no_first"))
     scorer = SectionScorer((*settings.robust_metrics, *metrics))
@@ -143,10 +143,10 @@ def measure_speaker_swap(
 ) -> dict[str, Any]:
     """Exchange global parts of pairs of clips, and measure the voices."""
     clips, ids = material.first_clips, material.ids
-    sent, waves = recode(codec, clips)
     global_side = codec.info.global_side
-    if not _has_global(sent[0], global_side):
+    if not _has_global(encode(codec, clips[:1])[0], global_side):
         raise NotApplicable(Diagnostic("no_global_codes"))
+    sent, waves = recode(codec, clips)
     pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
     if not pairs:
         raise NotApplicable(Diagnostic("no_second_speaker"))

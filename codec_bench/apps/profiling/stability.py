@@ -220,10 +220,10 @@ def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
 
 def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
     """Add reverberation to a clip, at its length and power."""
-    from scipy.signal import fftconvolve
-
-    response = room(clip.sample_rate_hz, seed)[None]
-    wet = fftconvolve(clip.samples.astype(np.float64), response, axes=1)[:, : clip.num_samples]
+    response = room(clip.sample_rate_hz, seed)
+    points = 1 << (clip.num_samples + response.size - 1).bit_length()
+    spectrum = np.fft.rfft(clip.samples.astype(np.float64), points) * np.fft.rfft(response, points)
+    wet = np.fft.irfft(spectrum, points)[:, : clip.num_samples]
     power = np.square(clip.samples, dtype=np.float64).mean() / max(1e-20, np.square(wet).mean())
     return Audio(wet * np.sqrt(power), clip.sample_rate_hz)
 

@@ -148,3 +148,15 @@ def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):
     pcm = load_codec("tests/apps/profiling/assets/odd_codecs.py:Pcm")
     with pytest.raises(NotApplicable, match="once per utterance"):
         changed_codes.measure_speaker_swap(pcm, ProfileClips(files, pcm), Settings(), {})
+
+
+@pytest.mark.parametrize("section", [changed_codes.measure_first_codebooks, changed_codes.measure_speaker_swap])
+def test_what_does_not_apply_costs_one_clip(section, files, monkeypatch):
+    pcm = load_codec("tests/apps/profiling/assets/odd_codecs.py:Pcm")
+    encoded, encode = [], pcm.encode
+    monkeypatch.setattr(pcm, "encode", lambda batch: encoded.append(len(batch)) or encode(batch))
+    with pytest.raises(NotApplicable):
+        section(
+            pcm, ProfileClips(files, pcm), Settings(), *([{}] if section is changed_codes.measure_speaker_swap else [])
+        )
+    assert encoded == [1]
