@@ -439,6 +439,8 @@ def test_no_degrees_of_freedom_have_no_quantile():
 
 
 def test_the_interval_of_a_mean_needs_no_scipy():
-    program = "import sys; from codec_bench.stats.cluster_variance import t_quantile as t; t(0.95, 9); print(*sys.modules)"
+    program = (
+        "import sys; from codec_bench.stats.cluster_variance import t_quantile as t; t(0.95, 9); print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True).stdout
     assert "codec_bench.stats" in loaded.split() and "scipy" not in loaded.split()
