@@ -27,7 +27,7 @@ def _silence(monkeypatch):
     [
         ("float32", 0.95, 600, ()),
         ("half", 0.90, 600, ()),
-        ("float32", 0.85, 1500, ("worker",)),
+        ("float32", 0.85, 900, ("worker",)),
         ("float32", 0.85, 600, ("memory",)),
         ("float32", 0.85, 600, ("long",)),
         pytest.param("half", 0.85, 6000, ("worker",), marks=pytest.mark.long),
@@ -61,7 +61,7 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
 
 def test_a_stage_has_few_shapes_and_little_padding(monkeypatch):
     monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
-    result = simulate(Run(3000, "half", faults=("long",)))
+    result = simulate(Run(1500, "half", faults=("long",)))
     assert result.busy >= 0.85
     padded_s = audio_s = 0.0
     for stage, batches in result.shapes.items():
