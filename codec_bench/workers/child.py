@@ -134,9 +134,15 @@ def sentence(error: BaseException) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of every installed package."""
+    from email.parser import HeaderParser
     from importlib.metadata import distributions
 
-    installed = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
+    installed = {}
+    for item in distributions():  # `item.metadata` parses the package's description too, at each access
+        text = item.read_text("METADATA") or item.read_text("PKG-INFO") or item.read_text("") or ""
+        header = HeaderParser().parsestr(text.partition("\n\n")[0])
+        if header["Name"]:
+            installed[header["Name"]] = header["Version"]
     return {"python": platform.python_version(), **{name: installed[name] for name in sorted(installed, key=str.lower)}}
 
 

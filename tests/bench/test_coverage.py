@@ -10,7 +10,9 @@ LARGE = {"1,088", "3,000"}
 """Numbers of items of which a smaller design of the same kind is held."""
 
 
-@pytest.mark.parametrize("name", [name for name in DESIGNS if name not in RARE and not LARGE.intersection(name.split())])
+@pytest.mark.parametrize(
+    "name", [name for name in DESIGNS if name not in RARE and not LARGE.intersection(name.split())]
+)
 def test_ordinary_designs_are_held(name):
     """0.92 and 0.06, less and more what 300 repetitions scatter by."""
     result = study(name, 300)

@@ -375,8 +375,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         tracemalloc.stop()
         return python, arrow
 
-    small, large = peak(4_000), peak(40_000)
-    # Ten times the rows; what may grow is the footer (a few hundred bytes a row group, of which there are 36 more).
+    small, large = peak(2_000), peak(20_000)
+    # Ten times the rows; what may grow is the footer (a few hundred bytes a row group, of which there are 18 more).
     assert large[0] < small[0] + 200_000 and large[1] < small[1] + 500_000
 
 

@@ -95,6 +95,7 @@ def _older(result: Any) -> float:
     return result.bp * product ** (1 / len(result.totals))
 
 
+@cache
 def _sacrebleu_version() -> str:
     try:
         return version("sacrebleu")
