@@ -20,7 +20,7 @@ from codec_bench.messages import Diagnostic
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))
 TOLERANCE = EXPECTED["tolerance"]
-FILE = {"code": "weights_folder_lacks", "names": "utmos22_strong_step7459_v1.pt"}
+FILE = "utmos22_strong_step7459_v1.pt"
 FIELD = 400
 
 
@@ -60,7 +60,7 @@ def feature(tmp_path):
 
     state = deterministic_weights.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
     torch.save({name: torch.from_numpy(value) for name, value in state.items()}, tmp_path / FILE)
-    del state  # 400 MB, which this frame would hold until the test ends
+    deterministic_weights.release(state)  # 400 MB, which this frame would hold until the test ends
     feature = load_feature("utmos", weights=str(tmp_path))
     feature.load()
     (tmp_path / FILE).unlink()  # 400 MB
@@ -143,7 +143,7 @@ def test_missing_weights_explain_how_to_fetch_them(tmp_path, monkeypatch):
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
     with refuses("weights_missing", hint="codec-bench weights fetch utmos22-strong"):
         load_feature("utmos")
-    with refuses(**FILE):
+    with refuses("weights_folder_lacks", names=FILE):
         load_feature("utmos", weights=str(tmp_path))
 
 

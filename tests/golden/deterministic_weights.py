@@ -10,9 +10,11 @@ that the reference implementation gave for the same weights and the same audio.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,13 @@ def state_dict_from(keys_file: str | Path) -> dict[str, np.ndarray]:
 def state_dict_of(shapes: Mapping[str, Sequence[int]]) -> dict[str, np.ndarray]:
     """Stand-in values for these names and shapes."""
     return {name: values_for(name, tuple(shape)) for name, shape in shapes.items()}
+
+
+def release(state: dict[str, Any]) -> None:
+    """Empties a state and returns its memory to the system, before a network of that size is read."""
+    state.clear()
+    with suppress(OSError, AttributeError):  # the C library has no such function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def stand_in(net: Any) -> dict[str, Any]:

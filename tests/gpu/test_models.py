@@ -20,7 +20,7 @@ from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.types import Request
 
 WRITERS = tiny_audio_models.WRITERS | tiny_windowed_models.WRITERS
-SECONDS = (0.5, 0.4, 0.8, 0.6)
+SECONDS = (0.5, 0.4, 0.6)
 TOKENS = 3
 # What `generate` of transformers does itself: it looks at the tokens after every step, and uploads the special ones.
 WAITS_A_TOKEN, MORE_UPLOADS = 8, 8

@@ -121,7 +121,7 @@ def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps, weights):
     assert compared >= len(batch) - 2
 
 
-@pytest.mark.parametrize("kbps", [1.5, 24])
+@pytest.mark.parametrize("kbps", [24])
 def test_the_padded_passes_of_a_gpu_give_the_same_codes_and_waves(kbps):
     # On a CPU every item goes through the convolutions alone; a GPU takes all of them in one padded pass.
     codec = built("24khz", kbps)

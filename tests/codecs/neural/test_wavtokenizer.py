@@ -33,10 +33,13 @@ def published(tmp_path_factory):
     """The codec at its full size, from a file in the published layout with stand-in weights."""
     path = tmp_path_factory.mktemp("wavtokenizer") / "wavtokenizer_large_speech_320_v2.ckpt"
     state = deterministic_weights.state_dict_from(GOLDEN / f"{FULL}_keys.json")
-    state = {name: torch.from_numpy(value) for name, value in state.items()}
+    tensors = {name: torch.from_numpy(value) for name, value in state.items()}
     other = {"multiperioddisc.discriminators.0.convs.0.bias": torch.zeros(32)}  # used in training only; ignored
-    torch.save({"epoch": 3, "global_step": 7, "state_dict": {**state, **other}, "hyper_parameters": {"x": 1e-4}}, path)
-    del state, other  # half a gigabyte, which the codec reads again
+    torch.save(
+        {"epoch": 3, "global_step": 7, "state_dict": {**tensors, **other}, "hyper_parameters": {"x": 1e-4}}, path
+    )
+    tensors.clear()
+    deterministic_weights.release(state)  # half a gigabyte, which the codec reads again
     codec = load_codec(NAMES[75], weights=str(path))
     path.unlink()
     return codec

@@ -16,7 +16,8 @@ from hostile import Hostile
 from refusals import Containing, refuses
 
 from codec_bench.features.base import Unavailable
-from codec_bench.features.recognisers.paraformer import CHUNK_SAMPLES, Paraformer
+from codec_bench.features.recognisers import paraformer
+from codec_bench.features.recognisers.paraformer import Paraformer
 from codec_bench.messages.errors import WeightsError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("funasr") is None, reason="FunASR is not installed")
@@ -187,15 +188,20 @@ def test_unusable_audio_is_reported(folders, signals):
     assert "25 ms" in str(results[0]) and "finite" in str(results[2])
 
 
-def test_chunks_are_recognised_by_themselves(folders, signals):
-    """A little more than 84 s give three chunks. The remainder is shorter than a frame and is not heard."""
-    speech = np.resize(np.concatenate(signals[:8]), 2 * CHUNK_SAMPLES + 6 * RATE_HZ)
-    long = np.concatenate([speech, speech[: CHUNK_SAMPLES - 6 * RATE_HZ + 100]])
+def test_chunks_are_recognised_by_themselves(folders, signals, monkeypatch):
+    """A little more than three chunks. The remainder is shorter than a frame and is not heard. Chunks last 28 s; shorter
+    ones show the same.
+    """
+    assert paraformer.CHUNK_SAMPLES == 28 * RATE_HZ
+    chunk = 9 * RATE_HZ
+    monkeypatch.setattr(paraformer, "CHUNK_SAMPLES", chunk)
+    speech = np.resize(np.concatenate(signals[:8]), 2 * chunk + 2 * RATE_HZ)
+    long = np.concatenate([speech, speech[: chunk - 2 * RATE_HZ + 100]])
     name, reference = MODELS["SeacoParaformer"][0], Reference(folders["SeacoParaformer"])
     complete = Paraformer(weights=str(folders["SeacoParaformer"]), model=name)
     chunked = Paraformer(weights=str(folders["SeacoParaformer"]), model=name, point="28s")
     (result,) = chunked.compute([long])
-    pieces = [long[start : start + CHUNK_SAMPLES] for start in range(0, 3 * CHUNK_SAMPLES, CHUNK_SAMPLES)]
+    pieces = [long[start : start + chunk] for start in range(0, 3 * chunk, chunk)]
     assert result["transcript"] == "".join(map(reference, pieces))
     assert result["tokens"].size == sum(r["tokens"].size for r in complete.compute(pieces))
     assert complete.compute([long])[0]["transcript"] == reference(long) != result["transcript"]
