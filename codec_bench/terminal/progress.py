@@ -201,7 +201,7 @@ def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
     from rich.table import Table
     from rich.text import Text
 
-    class Line:
+    class ProgressRow:
         def __rich_console__(self, console: object, options: object) -> Iterator[Table]:
             row = Table.grid(padding=(0, 1))
             row.add_column(no_wrap=True)
@@ -213,7 +213,7 @@ def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
 
     spinner = Spinner("dots")
     options: dict[str, Any] = {"transient": True, "refresh_per_second": 8, "redirect_stdout": False}
-    with Live(Line(), console=console, **options):
+    with Live(ProgressRow(), console=console, **options):
         yield
 
 

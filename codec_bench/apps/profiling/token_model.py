@@ -140,7 +140,7 @@ def _model(stream: TokenStream) -> Any:
     import torch
     from torch import nn
 
-    class Model(nn.Module):
+    class TokenTransformer(nn.Module):
         def __init__(self, books: int, entries: int) -> None:
             super().__init__()
             self.books, self.frames = books, max(1, CONTEXT // books)
@@ -163,7 +163,7 @@ def _model(stream: TokenStream) -> Any:
             chosen = scores.log_softmax(-1).gather(-1, codes[..., None])[..., 0]
             return -chosen / math.log(2)
 
-    return Model(stream.codebooks, stream.cardinality)
+    return TokenTransformer(stream.codebooks, stream.cardinality)
 
 
 def _trained(
