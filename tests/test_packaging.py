@@ -248,11 +248,11 @@ def test_installed_it_works_from_anywhere(clean):
 
 def test_installed_it_evaluates_a_codec(clean):
     """The cheap form of the demo in an environment of its own (below): the dependencies are those of the tests."""
-    requested = ("--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "2", "--workers", "1")
+    requested = ("--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr", "--limit", "1", "--workers", "1")
     execute(clean.bin / "codec-bench", "eval", *requested, "--no-cache", "--out", "run", cwd=clean.elsewhere)
     result = json.loads((clean.elsewhere / "run" / "summary.json").read_text("utf-8"))
-    assert result["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
-    assert "stoi" in (clean.elsewhere / "run" / "report.html").read_text("utf-8")
+    assert result["systems"]["g711-ulaw"]["metrics"]["si_sdr"]["n"] == 1
+    assert "si_sdr" in (clean.elsewhere / "run" / "report.html").read_text("utf-8")
 
 
 @pytest.mark.install

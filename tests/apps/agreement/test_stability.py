@@ -80,6 +80,7 @@ def test_missing_scores_are_counted():
 
 def test_the_command_prints_what_the_verb_gives(command, monkeypatch):
     monkeypatch.setattr(stability, "CHANGES", CHANGES[::4])
+    monkeypatch.setattr(stability, "SYSTEMS", SYSTEMS[:2])
     code, out, _ = command("metrics", "--stability", "--metrics", "snr", "--limit", "2", "--format", "csv")
     table = list(csv.DictReader(io.StringIO(out)))
     assert code == 0 and [row["change"] for row in table] == [change.name for change in CHANGES[::4]]
@@ -121,6 +122,7 @@ def test_a_metric_is_measured_with_weights_that_are_at_hand(command, tmp_path, m
     (tmp_path / "nisqa").mkdir()
     tiny_speech.write_nisqa(tmp_path / "nisqa", "nisqa")
     monkeypatch.setattr(stability, "CHANGES", [change for change in CHANGES if change.group == "6 dB"])
+    monkeypatch.setattr(stability, "SYSTEMS", SYSTEMS[:2])
     requests = [*MEASURE.format("nisqa").split()[1:], "--limit", "2", "--format", "csv"]
     code, _, messages = command(*requests)
     assert code == 2 and "codec-bench weights fetch nisqa" in messages
@@ -128,11 +130,12 @@ def test_a_metric_is_measured_with_weights_that_are_at_hand(command, tmp_path, m
     code, out, _ = command(*requests)
     table = list(csv.DictReader(io.StringIO(out)))
     assert code == 0 and len({row["metric"] for row in table}) == 5 and len(table) == 10
-    assert all(int(row["n"]) == 2 * len(SYSTEMS) for row in table)
+    assert all(int(row["n"]) == 2 * 2 for row in table)
     assert any(float(row["mean_shift"]) for row in table), "the level is no matter to the network"
 
 
 def test_a_metric_that_others_bring_with_them_has_its_rows_once(monkeypatch):
     monkeypatch.setattr(stability, "CHANGES", CHANGES[:1])
+    monkeypatch.setattr(stability, "SYSTEMS", SYSTEMS[:2])
     result = metric_stability("f0_corr,f0_rmse", limit=2)
     assert sorted(row.metric for row in result.rows) == ["f0_corr", "f0_rmse", "voiced_in_both"]

@@ -429,6 +429,7 @@ class ResampledOpus(Opus):
 
 def test_opus_at_11k_is_worse_and_another_resampler_is_not(tmp_path):
     clips = [Audio.read(one.audio) for one in open_source("embedded")][::2]
+    clips = [Audio(one.samples[:, : 2 * one.sample_rate_hz], one.sample_rate_hz) for one in clips]
     metric = load_metric("stoi", device="cpu")
 
     def run(name, codec):
