@@ -44,8 +44,8 @@ def items():
     """The first 1.2 s of embedded utterances with noise, with their references and texts."""
     rng, result = np.random.default_rng(0), []
     for sample in list(open_source("embedded"))[:6]:
-        whole = Audio.read(sample.audio)
-        clean = Audio(whole.samples[:, : round(1.2 * whole.sample_rate_hz)], whole.sample_rate_hz)
+        read = Audio.read(sample.audio)
+        clean = Audio(read.samples[:, : round(1.2 * read.sample_rate_hz)], read.sample_rate_hz)
         noise = 0.01 * rng.standard_normal(clean.samples.shape).astype(np.float32)
         noisy = Audio(np.clip(clean.samples + noise, -1, 1), clean.sample_rate_hz)
         result.append({"audio": noisy, "reference": clean, "text": sample.text, "language": "en", "id": sample.id})
