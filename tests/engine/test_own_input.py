@@ -4,10 +4,12 @@ and models get copies.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from codec_bench import Audio, evaluate, load_codec
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -24,8 +26,15 @@ INNOCENT = ("g722", "unprocessed", "opus-12k")
 
 
 @pytest.fixture(scope="module")
-def samples():
-    return list(open_source("embedded"))[:2]
+def samples(tmp_path_factory):
+    """Two clips of one and a half seconds."""
+    folder = tmp_path_factory.mktemp("clips")
+    cut = []
+    for sample in open_source("embedded", limit=2):
+        signal, rate_hz = soundfile.read(sample.audio)
+        soundfile.write(folder / f"{sample.id}.wav", signal[: 3 * rate_hz // 2], rate_hz)
+        cut.append(replace(sample, audio=str(folder / f"{sample.id}.wav")))
+    return cut
 
 
 @pytest.fixture(scope="module")
