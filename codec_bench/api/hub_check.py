@@ -12,7 +12,7 @@ from codec_bench.messages.errors import UserError, on_disk
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.benchmark import Benchmark
-    from codec_bench.benchmark.definition.on_hub import Seen
+    from codec_bench.benchmark.definition.on_hub import HubState
 
 
 def list_hub_benchmarks() -> list[str]:
@@ -23,10 +23,10 @@ def list_hub_benchmarks() -> list[str]:
     return [name for name, data in data_by_name.items() if data.repository is not None and data.obtain is None]
 
 
-def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
+def check_hub_data(name: str) -> tuple[list[Finding], dict[str, HubState]]:
     """Compare one definition, by name or path, with the hub: findings, and its state."""
     from codec_bench.benchmark import load_benchmark
-    from codec_bench.benchmark.definition.on_hub import look
+    from codec_bench.benchmark.definition.on_hub import read_state
 
     try:
         one = load_benchmark(name)
@@ -34,13 +34,13 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
             return [Finding(name, "note", Diagnostic("data_are_local"))], {}
         if one.data.obtain is not None:
             return [Finding(name, "note", Diagnostic("data_on_no_hub", obtain=one.data.obtain))], {}
-        seen = look(one)
+        seen = read_state(one)
     except UserError as error:
         return [Finding(name, "wrong", as_reason(error.message), error.hint or "")], {}
     return list(_compare_with_hub(name, one, seen)), {one.name: seen}
 
 
-def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
+def _compare_with_hub(name: str, one: Benchmark, seen: HubState) -> Iterator[Finding]:
     data = one.data
     yield Finding(name, "ok", _state(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
@@ -73,7 +73,7 @@ def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterato
             yield Diagnostic("type_differs", column=column, definition=type_, hub=there.get(column))
 
 
-def _state(seen: Seen) -> Diagnostic:
+def _state(seen: HubState) -> Diagnostic:
     sound = seen.sound or {"duration_s": None, "rate_hz": None}
     return Diagnostic(
         "hub_state",
@@ -85,7 +85,7 @@ def _state(seen: Seen) -> Diagnostic:
     )
 
 
-def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
+def write_pins(path: str | os.PathLike[str], seen: Mapping[str, HubState]) -> None:
     """Merge the hub's state of benchmarks into a file, or raise UserError."""
     import yaml
 

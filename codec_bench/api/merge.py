@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codec_bench.benchmark.controls import record_controls
-from codec_bench.benchmark.run_request import safe
+from codec_bench.benchmark.run_request import safe_name
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.messages import Diagnostic
@@ -73,7 +73,7 @@ def merge(
         raise UserError(Diagnostic("not_benchmark_run", folder=groups[()][0]), hint="merge one command's runs")
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
-        run = _merge_group(folders, target.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)
+        run = _merge_group(folders, target.joinpath(*map(safe_name, (benchmark, *model))), partial, page, notify)
         runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
     for run in runs.values():
         if record_controls(run.folder):

@@ -16,13 +16,13 @@ from typing import Any
 from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
-from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
 from codec_bench.benchmark.controls import Planned, record_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judge_notices
-from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, Terms, run_folder, safe, scheme_of
+from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, Terms, run_folder, safe_name, scheme_of
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
@@ -142,7 +142,7 @@ def run_benchmark(
     ))  # fmt: skip
     if dry_run:
         return _preview(benchmarks, request, Path(out or "."))
-    purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
+    budget = Budget(request.terms.max_cost_usd, request.terms.max_hours)
     runs: dict[tuple[str, str, str], Run] = {}
     excluded: list[Excluded] = []
     with _open_folder(out, _identity(benchmarks, request), rescore or phase == "scores", running) as out_folder:
@@ -150,8 +150,8 @@ def run_benchmark(
         for name in _ordered_models(request):
             plan = _plan(name, benchmarks, request)
             if phase != "scores" and plan.pairs:
-                plan.drop(asyncio.run(ask(plan.pairs, plan.model, out_folder.path, request, purse)))
-            _score(plan, out_folder.path, request, purse)
+                plan.drop(asyncio.run(ask(plan.pairs, plan.model, out_folder.path, request, budget)))
+            _score(plan, out_folder.path, request, budget)
             runs |= _report(plan, out_folder.path, request)
             excluded += plan.excluded
         return _conclude(runs, excluded, out_folder, request)
@@ -205,7 +205,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
         raise UserError(
             Diagnostic("no_model_named"), hint="codec-bench run NAME --model NAME; see codec-bench list models"
         )
-    if request.choices != AS_WRITTEN and not any(one.offers for one in benchmarks):
+    if request.choices != AS_WRITTEN and not any(one.has_options for one in benchmarks):
         raise UserError(
             Diagnostic("no_options_to_order", order=request.choices, benchmark=benchmarks[0].name),
             hint="leave out --choices; options within the text of a question cannot be put into another order",
@@ -288,11 +288,11 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest)
     return plan
 
 
-def _score(plan: _ModelPlan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
+def _score(plan: _ModelPlan, folder: Path, request: BenchmarkRequest, budget: Budget) -> None:
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
         try:
-            score(one, plan.name, folder, replace(request, control=control), purse)
+            score(one, plan.name, folder, replace(request, control=control), budget)
         except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
             errors[one.name, control] = error
     plan.drop(errors)
@@ -441,7 +441,7 @@ def run_codecs(
     runs: dict[tuple[str, str], Run] = {}
     with _open_folder(out, known, False, running) as out_folder:
         for one in benchmarks:
-            folder = out_folder.path / safe(one.name)
+            folder = out_folder.path / safe_name(one.name)
             evaluation = _codec_evaluation(one, systems, settings, folder, data=data, seed=seed, limit=limit, by=by)
             if own_shard is not None and len(benchmarks) > 1 and not len(own_shard.among(evaluation.source.places)):
                 continue  # another benchmark may have samples in this part

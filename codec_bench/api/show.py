@@ -58,7 +58,7 @@ def show(
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
     from codec_bench.benchmark import load_benchmark
-    from codec_bench.benchmark.asking.question_loop import shown
+    from codec_bench.benchmark.asking.question_loop import format_request
     from codec_bench.models import model_info
 
     one = load_benchmark(benchmark)
@@ -71,7 +71,7 @@ def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
     template = json.dumps(prompt.identity, ensure_ascii=False, indent=2)
     return {
         "benchmark": one.name, "model": model, "prompt": prompt.name, "steps": [*prompt.process, *one.process],
-        "text": shown(prompt.render(question)) if question is not None else template, "reason": reason,
+        "text": format_request(prompt.render(question)) if question is not None else template, "reason": reason,
     }  # fmt: skip
 
 

@@ -59,9 +59,9 @@ def validate(
 
 def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
     from codec_bench.api.hub_check import check_hub_data, list_hub_benchmarks, write_pins
-    from codec_bench.benchmark.definition.on_hub import Seen
+    from codec_bench.benchmark.definition.on_hub import HubState
 
-    findings, seen = list[Finding](), dict[str, Seen]()
+    findings, seen = list[Finding](), dict[str, HubState]()
     for name in names or list_hub_benchmarks():
         of_name, there = check_hub_data(name)
         findings += of_name

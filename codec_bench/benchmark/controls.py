@@ -134,11 +134,11 @@ def _text_reads(prompt: Prompt) -> list[set[str]]:
 
 
 def _can_hide_question(one: Benchmark, prompt: Prompt) -> bool:
-    return one.offers and "question" in prompt.columns
+    return one.has_options and "question" in prompt.columns
 
 
-def controlled(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
-    """Questions under a control, each with the item of its replacement sound."""
+def control_questions(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
+    """Apply a control to questions, each with the item of its replacement sound."""
     return _Controlled(questions, control, seed) if control else questions
 
 
@@ -171,7 +171,7 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
             if question.problem is not None or question.id not in durations:
                 yield replace(question, problem=question.problem or silent.get(question.id))
                 continue
-            other = _other(question.id, durations, seed)
+            other = _replacement_item(question.id, durations, seed)
             if other is None:
                 yield replace(question, problem="no item has another sound to put in its place")
             else:
@@ -199,7 +199,7 @@ def _measured(question: Question) -> dict[str, tuple[float, str]]:
     return {question.id: (audio.duration_s, content_hash(audio.samples, audio.sample_rate_hz))}
 
 
-def _other(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
+def _replacement_item(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
     """The item whose sound replaces that of `id`."""
     seconds, own_hash = durations[id]
     apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED
-from codec_bench.benchmark.reading import versioned
+from codec_bench.benchmark.reading import version_steps
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.draws import AS_WRITTEN
@@ -22,7 +22,11 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     if one.kind == "codec":
         return [Identity()]
     known = Identity(
-        data=_data(one), reading=hashed(versioned(one.process)), choices=hashed(AS_WRITTEN), precision="", control=""
+        data=_data_hash(one),
+        reading=hashed(version_steps(one.process)),
+        choices=hashed(AS_WRITTEN),
+        precision="",
+        control="",
     )
     try:
         prompt = one.prompt_for(info)
@@ -41,10 +45,10 @@ def other_than_defined(run: Run, one: Benchmark) -> list[str]:
     return min((identity.differences(other, rows=False) for other in defined_identities(one, info)), key=len)
 
 
-def _data(one: Benchmark) -> str | None:
-    """The hash of the data; None for an unreadable file."""
+def _data_hash(benchmark: Benchmark) -> str | None:
+    """A hash of the facts and the revision of the table; None if it is unreadable."""
     try:
-        revision = one.questions(limit=1).revision if one.data.path is not None else None
+        revision = benchmark.questions(limit=1).revision if benchmark.data.path is not None else None
     except UserError:
         return None
-    return data_hash({**one.request_facts, "revision": revision})
+    return data_hash({**benchmark.request_facts, "revision": revision})

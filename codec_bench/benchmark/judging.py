@@ -19,7 +19,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.sending import Answering, SendRequests
-from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.benchmark.baselines import Baseline
 from codec_bench.benchmark.judge.metric import (
     FINISHES,
@@ -302,7 +302,7 @@ async def judge_at_once(
     writer: AnswerWriter,
     scheme: Scheme,
     request: BenchmarkRequest,
-    purse: Purse,
+    budget: Budget,
     name: str,
     baseline: Baseline | None = None,
 ) -> None:
@@ -311,7 +311,7 @@ async def judge_at_once(
     Args:
         run, writer: the record, for reading and for writing.
         scheme: the metrics; judged ones name their judges.
-        purse: the command's budget.
+        budget: the command's budget.
         name: of the benchmark, for the progress. baseline: the other answers, or None.
 
     Raises:
@@ -338,7 +338,7 @@ async def judge_at_once(
                 cache,
                 {**judge.identity, **code_identity},
                 shared=request.terms.reuse_answers,
-                spending=purse.of(judge),
+                spending=budget.open_account(judge),
                 noted_as=f"service of {label}",
                 unit="verdict",
             )

@@ -112,16 +112,16 @@ class BenchmarkRequest:
 
 def run_folder(folder: Path, benchmark: str, model: str, control: Control = NO_CONTROL) -> Path:
     """The run folder of one benchmark and model; that of a control is next to it."""
-    return folder / safe(benchmark) / f"{safe(model)}{control.suffix}"
+    return folder / safe_name(benchmark) / f"{safe_name(model)}{control.suffix}"
 
 
-def safe(name: str) -> str:
+def safe_name(name: str) -> str:
     """Replace every character that a folder's name should not have."""
     return _UNSAFE.sub("_", name).strip(".") or "_"
 
 
 @contextmanager
-def writing(
+def open_writer(
     folder: Path,
     request: Mapping[str, Any],
     scored: Mapping[str, Any],
@@ -163,7 +163,7 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReq
     """A benchmark's scoring scheme; `answer_steps` undo the prompt's format first."""
     gpu = has_gpu(request.running.device)
     steps_by_metric = {
-        name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()
+        name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.metric_steps.items()
     }
     labels = list(labelled_judges(request))
     baseline = label_of(request.baseline, request.baseline_model, one.name)
@@ -211,7 +211,7 @@ def _judge_name(judge: str) -> str:
     return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
 
 
-def scored(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
+def scoring_identity(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
     """Everything that changes a score, as JSON values."""
     judges = {}
     if scheme.judged:

@@ -12,10 +12,10 @@ from time import perf_counter
 from typing import Any
 
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.benchmark.baselines import baseline_of
 from codec_bench.benchmark.judging import judge_at_once
-from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, writing
+from codec_bench.benchmark.run_request import BenchmarkRequest, open_writer, run_folder, scheme_of, scoring_identity
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
@@ -32,13 +32,13 @@ MEASURED = frozenset(("duration", "sample_rate"))
 MEASURED_AT_ONCE = 64
 
 
-def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
+def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, budget: Budget) -> None:
     """Score the recorded answers of one benchmark and model.
 
     Args:
         model: name of the model that answered.
         folder: folder of all runs.
-        purse: the command's budget, judges included.
+        budget: the command's budget, judges included.
 
     Raises:
         UserError: there are no answers, they lack a column of the breakdown, or a metric cannot be used.
@@ -56,10 +56,10 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
         by = {"by": list(grouped(run, request.by))} if request.by else {}
     recorded = meta["fingerprint"]
     scheme = scheme_of(one, meta.get("answer_steps", ()), request)
-    rules = scored(one, scheme, request)
+    rules = scoring_identity(one, scheme, request)
     # The writer closes last: SQLite's side files would stay if the record were still open for reading.
     with (
-        writing(
+        open_writer(
             folder, recorded.get(REQUEST, {}), rules, shard=_shard(recorded, request), rescore=request.rescore
         ) as writer,
         closing(Run(folder)) as run,
@@ -84,7 +84,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
         )
         score_sets(run, writer, scheme)
         if scheme.judged:
-            asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name, baseline))
+            asyncio.run(judge_at_once(run, writer, scheme, request, budget, one.name, baseline))
         if todo or not finished:
             timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
             writer.set_meta(timings={**timings, "answering": meta.get("answering")})

@@ -212,7 +212,7 @@ def served_words(name: str, *, today: date | None = None) -> str:
         return ""
     config = _config(name)
     day = today or date.today()
-    going = config.served is not None and (config.served.is_gone(day) or config.served.is_going(day))
+    going = config.served is not None and (config.served.is_gone(day) or config.served.is_ending_soon(day))
     return config.served.words(day) if config.served is not None and going else ""
 
 
@@ -310,16 +310,16 @@ def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo
     return fit({**known, **listed}, ModelFacts, source=f"the options of '{name}'").info(info.name)
 
 
-def takes(model: Model, option: str) -> bool:
+def has_option(model: Model, option: str) -> bool:
     """Whether this model's class has an option, such as `parameters`."""
     return option in _parameters(type(model))
 
 
-def option_hint(model: Model, parameter: str, value: object) -> str:
-    """Return a hint on how to set a generation parameter of a model."""
-    if takes(model, "parameters"):
-        return f"--set {model.info.name}.parameters.{parameter}={value}"
-    return f"'parameters: {{{parameter}: {value}}}' in the definition of the benchmark"
+def option_hint(model: Model, generation_parameter: str, value: object) -> str:
+    """Return how to set a parameter to `value`: a `--set`, or a line of the benchmark."""
+    if has_option(model, "parameters"):
+        return f"--set {model.info.name}.parameters.{generation_parameter}={value}"
+    return f"'parameters: {{{generation_parameter}: {value}}}' in the definition of the benchmark"
 
 
 def _parameters(factory: Any) -> dict[str, bool]:

@@ -130,7 +130,7 @@ class Model(ABC):
         """Return one answer; an error gives a failed or refused response, no exception."""
 
     def log_likelihood(self, request: Request) -> float:
-        """Return the audio's log-likelihood (natural), for speech language models.
+        """Return the log-likelihood of the request's audio in nats, for speech LMs.
 
         Called in a thread, one call at a time. Sum or mean over tokens is the model's choice, which its `identity`
         states: a sum favours the shorter of two clips.

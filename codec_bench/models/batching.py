@@ -78,7 +78,7 @@ class Waiting(Budget):
         self.items = [item for item in self.items if id(item) not in selected]
         return chosen
 
-    def give_back(self, items: list[Pending]) -> None:
+    def requeue(self, items: list[Pending]) -> None:
         """Put unanswered requests back in front."""
         self.items[:0] = items
 
@@ -194,11 +194,11 @@ class Batches:
             items[0].done(Response.failed(Diagnostic("model_out_of_memory") if outcome == "oom" else outcome))
         elif outcome == "oom":
             self.waiting.did_not_fit(padded_s)
-            self.waiting.give_back(items)
+            self.waiting.requeue(items)
         else:
             for item in items:
                 item.alone = True
-            self.waiting.give_back(items)
+            self.waiting.requeue(items)
 
 
 class BatchModel(Model):

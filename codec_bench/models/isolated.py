@@ -163,14 +163,14 @@ class Isolated(Model):
                 batch, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
                 batch = [(packed, answer) for packed, answer in batch if not answer.done()]
                 if batch:
-                    await self._give(batch)
+                    await self._send_batch(batch)
         finally:
             # Not in a callback: a request that arrives in between would never be sent.
             work = asyncio.current_task()
             if work is not None:
                 self._running.discard(work)
 
-    async def _give(self, pending: Sequence[_Pending]) -> None:
+    async def _send_batch(self, pending: Sequence[_Pending]) -> None:
         began = asyncio.get_running_loop().time()
         try:
             if self._pool is None:

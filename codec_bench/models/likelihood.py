@@ -67,7 +67,7 @@ def _in_batches(model: Model) -> TypeGuard[BatchModel]:
     return isinstance(model, BatchModel) and type(model).log_likelihoods is not BatchModel.log_likelihoods
 
 
-async def weighed(model: Model, request: Request) -> Response:
+async def pair_likelihoods(model: Model, request: Request) -> Response:
     """Return the likelihoods of a pair as a JSON object; fails unless both are finite."""
     missing = [name for name in PAIR if name not in request.fields]
     if missing:

@@ -36,7 +36,7 @@ class Served(BaseModel):
         """Whether the service has shut the model down."""
         return self.until is not None and today >= self.until
 
-    def is_going(self, today: date) -> bool:
+    def is_ending_soon(self, today: date) -> bool:
         """Whether the service shuts the model down within 60 days."""
         return self.until is not None and today < self.until <= today + WARNS
 

@@ -248,7 +248,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
     prompt = benchmark.prompt_for(TEXT_MODEL)
     questions = [question for question in questions_of(name) if question.problem is None]
     questions = [q for q in questions if q.references or "reference" not in benchmark.data.columns]
-    for metric_name, actual in benchmark.own_steps.items():
+    for metric_name, actual in benchmark.metric_steps.items():
         if not is_answer_metric(metric_name) or metric_name == JAPANESE_AS_ONE_WORD:
             continue
         try:

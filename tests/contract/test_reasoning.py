@@ -30,7 +30,7 @@ NAMES = [
 
 def rules_of(benchmark, prompt):
     """The metrics of a benchmark that are rules of the project's own, each with its chain."""
-    for name, actual in benchmark.own_steps.items():
+    for name, actual in benchmark.metric_steps.items():
         if not is_answer_metric(name) or OFFICIAL in name or any(OFFICIAL in str(step) for step in actual or ()):
             continue
         try:

@@ -88,7 +88,7 @@ def one_of_each(names):
         one, data = miniature.load(name), miniature.load(name).data
         rows = (data.layout, data.expand, data.splits is None, data.data_dir is None)
         values[name] = {*enumerate(map(str, (one.spec.prompt, rows, one.primary, one.language, one.kind)))}
-        values[name] |= {(metric, str(steps)) for metric, steps in one.own_steps.items()}
+        values[name] |= {(metric, str(steps)) for metric, steps in one.metric_steps.items()}
         values[name] |= {("process", str(step)) for step in one.process}
     chosen, missing = [], set().union(*values.values())
     while missing:

@@ -18,7 +18,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel
-from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, weighed
+from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, pair_likelihoods
 from codec_bench.types import Audio, Request, Response
 
 WRITTEN = '''
@@ -79,7 +79,9 @@ class Scripted(LikelihoodModel):
 
 
 def ask(model, sounds=("a", "b")):
-    return asyncio.run(weighed(model, Request("x", (), dict(zip(("preferred", "other"), sounds)), "likelihood")))
+    return asyncio.run(
+        pair_likelihoods(model, Request("x", (), dict(zip(("preferred", "other"), sounds)), "likelihood"))
+    )
 
 
 def test_each_sound_is_passed_by_itself_and_a_tensor_is_a_number():
@@ -102,7 +104,7 @@ def test_one_call_at_a_time():
 
     async def many():
         request = Request("x", (), {"preferred": "a", "other": "b"}, "likelihood")
-        return await asyncio.gather(*(weighed(model, request) for _ in range(20)))
+        return await asyncio.gather(*(pair_likelihoods(model, request) for _ in range(20)))
 
     assert {response.status for response in asyncio.run(many())} == {"ok"}
     assert ask(model, sounds=("a",)).reason == Diagnostic("no_sound_to_weigh", name="other")
@@ -154,7 +156,7 @@ def level(value, count=1600):
 
 async def all_pairs(model, pairs):
     requests = [Request(str(at), (), {"preferred": a, "other": b}, "likelihood") for at, (a, b) in enumerate(pairs)]
-    responses = await asyncio.gather(*(weighed(model, request) for request in requests))
+    responses = await asyncio.gather(*(pair_likelihoods(model, request) for request in requests))
     await model.close()
     return responses
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from codec_bench.benchmark.asking.rounds import still_there
+from codec_bench.benchmark.asking.rounds import readable_answers
 from codec_bench.benchmark.judging import _clip
 from codec_bench.benchmark.scoring.scoring import _spoken_samples
 from codec_bench.messages.errors import AudioError, DamagedRecord
@@ -49,13 +49,13 @@ def test_a_sound_of_another_moment_is_not_scored_nor_judged_nor_continued(tmp_pa
     with closing(Run(tmp_path)) as run:
         first, second = exchanges(run)
     assert [sample.estimate for sample in _spoken_samples(first)] == [str(tmp_path / names[0])]
-    assert still_there(answers, tmp_path) == answers
+    assert readable_answers(answers, tmp_path) == answers
     shutil.copy(tmp_path / names[0], tmp_path / names[1])
     assert _spoken_samples(first) and _clip(first.answer_path)
     for use in (
         lambda: _spoken_samples(second),
         lambda: _clip(second.answer_path),
-        lambda: still_there(answers, tmp_path),
+        lambda: readable_answers(answers, tmp_path),
     ):
         with pytest.raises(DamagedRecord):
             use()

@@ -37,7 +37,7 @@ from codec_bench.apps.agreement.ratings import (
     Ratings,
     read_ratings,
 )
-from codec_bench.benchmark.reading.choices import choices_of, named
+from codec_bench.benchmark.reading.choices import choices_of, named_choices
 from codec_bench.config.option import names
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
@@ -346,7 +346,7 @@ class Options:
         """Return the letter of an option if known, from its letter or text."""
         plain = " ".join(text.split()).casefold()
         choices = self.choices.get(item, {})
-        option = named(text, choices)
+        option = named_choices(text, choices)
         if option:
             return min(option)
         return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain

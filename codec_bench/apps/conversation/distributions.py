@@ -153,7 +153,7 @@ def _at(ordered: np.ndarray, share: float) -> float:
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
     """Describe the least cost of sessions of `seconds`; empty without prices."""
-    if model.prices is None or not model.prices.known or not seconds:
+    if model.prices is None or not model.prices.has_prices or not seconds:
         return ""
     sound_s = sum(seconds)
     least, _, unknown = model.prices.bounds(sound_s=sound_s, text_bytes=0, characters=0, most_tokens=None, speaks=True)
@@ -169,7 +169,7 @@ def priced(model: Partner, session: Session) -> dict[str, float]:
     """Return the usage of a session, with its cost where prices and counts give one."""
     if model.prices is None or not session.sent_s:
         return session.usage
-    sent = {"sent_audio_s": session.duration_s} if model.prices.counts("audio_minute") else {}
+    sent = {"sent_audio_s": session.duration_s} if model.prices.has_price("audio_minute") else {}
     return model.prices.priced({**session.usage, **sent}, sent=True, came=bool(session.packets))
 
 

@@ -142,7 +142,7 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
 
 def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
     """Describe the expected cost of verdicts; empty for a judge without prices."""
-    if not isinstance(judge, RemoteModel) or not judge.prices.known:
+    if not isinstance(judge, RemoteModel) or not judge.prices.has_prices:
         return ""
     requests = [request for one in questions for request in one.requests]
     texts = sum(len(text.encode()) for one in requests for m in one.messages for text in m.content if isinstance(text,

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from codec_bench.apps.conversation.session import Partner, ServiceEvent
 from codec_bench.models.audio_payloads import from_base64
 from codec_bench.models.endpoints.accounts import openai_usage
-from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.gemini_live import GeminiLive, live_usage
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.openai_live import OpenAiLive, append_message
@@ -49,7 +49,7 @@ class SocketPartner(Partner, Generic[Socket]):
         return self.model.connected()
 
     def read_message(self, message: str | bytes) -> ServiceEvent:
-        """Parse one message; raises as `read`, and `Again` for one that is not JSON."""
+        """Parse one message; raises as `read`, and `RetryableError` for one that is not JSON."""
         return read_event(message, self.read)
 
     @abstractmethod
@@ -67,7 +67,9 @@ class RealtimeService(SocketPartner[OpenAiRealtime]):
     def conversation(self, instructions: str) -> list[str]:
         """Return the event that configures the session."""
         model = self.model
-        update = model.session_update(instructions, model.parameters, spoken=True, turns=model.turn_detection)
+        update = model.session_update(
+            instructions, model.parameters, audio_output=True, turn_detection=model.turn_detection
+        )
         return [json.dumps(update)]
 
     def frame(self, samples: bytes) -> str:
@@ -83,7 +85,7 @@ class RealtimeService(SocketPartner[OpenAiRealtime]):
             raise trouble_of(event["error"])
         if kind == "session.updated":
             _check_session_rate(event.get("session"), self.output_rate_hz)
-            return ServiceEvent(ready=True, model=named(event.get("session"), "model"))
+            return ServiceEvent(ready=True, model=optional_text(event.get("session"), "model"))
         if kind == "input_audio_buffer.speech_started":
             stops = self.model.turn_detection.get("interrupt_response") is not False
             return ServiceEvent(stops=stops, id=about["id"])
@@ -123,7 +125,7 @@ class LiveService(SocketPartner[OpenAiLive]):
         if kind == "error":
             raise trouble_of(event["error"])
         if kind == "session.started":
-            return ServiceEvent(ready=True, model=named(event["session"], "model"))
+            return ServiceEvent(ready=True, model=optional_text(event["session"], "model"))
         if kind == "session.output_audio.delta":
             return ServiceEvent(sound=from_base64(event["delta"]))
         return ServiceEvent(text=event["delta"]) if kind == "session.output_transcript.delta" else ServiceEvent()

@@ -28,7 +28,7 @@ from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 
 FRAME_S = 0.02
 STALLED_S = 0.2
@@ -218,7 +218,7 @@ async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s
         raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
     except TooSlow as slow:
         held.status, held.reason = "refused", str(slow)
-    except (Again, RequestFailed) as trouble:
+    except (RetryableError, RequestFailed) as trouble:
         held.status, held.reason = "failed", trouble.reason
     except AudioError as error:
         held.status, held.reason = "failed", error.message

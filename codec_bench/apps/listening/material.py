@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.listening.kinds import kind_of
-from codec_bench.benchmark.reading.choices import choices_of, without_label
+from codec_bench.benchmark.reading.choices import choices_of, remove_label
 from codec_bench.data import Source, match_estimates
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
@@ -247,7 +247,7 @@ def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, st
 
 def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
     """Return the numbers of expected choices, by their texts or letters."""
-    forms = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
+    forms = {form.strip().casefold() for text in expected for form in (text, remove_label(text))}
     folded = [{text.strip().casefold(), letter.casefold()} for letter, text in choices.items()]
     return tuple(number for number, names in enumerate(folded) if names & forms)
 

@@ -20,8 +20,12 @@ from codec_bench.types import Request
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 
 
-def key_of(request: Request, request_part: int = 0) -> str:
-    """The key of a part of a request in a batch: letters and digits, always the same."""
+def custom_id(request: Request, request_part: int = 0) -> str:
+    """The same id of a request's part in every batch: hexadecimal digits and a number.
+
+    Args:
+        request_part: number of the prompt, if the request is sent as several.
+    """
     return f"{hashlib.blake2b(request.id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}-{request_part}"
 
 
@@ -46,7 +50,7 @@ class RequestFile:
         self._file = self._path.open("wb")
 
     def fits(self, bodies: Sequence[bytes]) -> bool:
-        """Whether bodies fit into the file; an empty file takes any."""
+        """Whether bodies stay in the limits of one file; an empty file accepts any."""
         count, size = len(self.keys) + len(bodies), self._size + sum(map(len, bodies))
         return not self.keys or (count <= self._interface.most_requests and size <= self._interface.most_bytes)
 
@@ -88,7 +92,7 @@ class AnswerFiles:
         if self._places is None:
             self._places = await self._fetched()
         outcomes: list[BatchOutcome] = []
-        while (key := key_of(request, len(outcomes))) in self._keys:
+        while (key := custom_id(request, len(outcomes))) in self._keys:
             outcome = self._read(*self._places[key]) if key in self._places else None
             if outcome is None or outcome.status is None:
                 return None

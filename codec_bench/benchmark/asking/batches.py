@@ -19,13 +19,13 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
+from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, custom_id
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 from codec_bench.models.windows import join
 from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response
@@ -85,7 +85,7 @@ class Batched:
             UserError: the service denies the request, or the fate of a submission is unknown. Earlier answers are
                 yielded first.
         """
-        lookup = self._answering.lookup()
+        lookup = self._answering.open_lookup()
         async with AsyncExitStack() as stack:
             if lookup is not None:
                 stack.push_async_callback(lookup.close)
@@ -95,29 +95,29 @@ class Batched:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=FOLDER, dir=self._writer.folder)))
             await self._interface.start()
             stack.push_async_callback(self._interface.close)
-            await self._look()
+            await self._poll()
             held = {key: entry for entry in self._entries for key in entry["keys"]}
             files = {entry["mark"]: AnswerFiles(self._interface, entry, folder) for entry in self._entries}
             next_batch = RequestFile(self._interface, folder / "requests.jsonl")
             stack.callback(next_batch.close)
             proven = False
             for request in requests:
-                entry = held.get(key_of(request))
+                entry = held.get(custom_id(request))
                 if entry is not None and entry["state"] == "running":
                     yield request, None
                     continue
                 key, stored = (await lookup.find([request]))[0] if lookup is not None else (None, None)
-                response = await self._collected(request, files[entry["mark"]]) if entry is not None else None
+                response = await self._batch_response(request, files[entry["mark"]]) if entry is not None else None
                 response = stored if response is None else response
                 if response is None and entry is not None and entry["mark"] in self._stopped:
                     yield request, None
                     continue
                 if response is None and not proven:
-                    response = await self._answer_of(request)
+                    response = await self._send_alone(request)
                     proven = response is not None and response.attempts > 0
                 elif response is None:
                     response = await self._add(request, next_batch)
-                reached = self._spending is not None and self._spending.purse.why is not None
+                reached = self._spending is not None and self._spending.budget.stop_reason is not None
                 self._held_back += response is None and reached
                 if lookup is not None and key is not None and response is not None and not response.cached:
                     await lookup.put(key, request, response)
@@ -151,8 +151,8 @@ class Batched:
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
-        if self._spending is not None and self._spending.purse.why is not None:
-            raise self._spending.purse.reached(self._held_back)
+        if self._spending is not None and self._spending.budget.stop_reason is not None:
+            raise self._spending.budget.limit_error(self._held_back)
 
     async def wait(self) -> None:
         """Wait until every batch has ended, without writing the record.
@@ -165,7 +165,7 @@ class Batched:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
                     raise UserError(
-                        Diagnostic("limit_reached", cause=self._spending.purse.why), hint=self._spending.purse.hint
+                        Diagnostic("limit_reached", cause=self._spending.budget.stop_reason), hint=self._spending.budget.hint
                     )
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
@@ -174,7 +174,7 @@ class Batched:
         finally:
             await self._interface.close()
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Update the state of every batch."""
         for entry in list(self._entries):
             if entry["state"] == "submitting":
@@ -241,7 +241,7 @@ class Batched:
             self._entries.append(entry)
             self._save()
             entry["id"] = (await self._interface.submit(entry["file"], mark)).id
-        except Again as again:
+        except RetryableError as again:
             self.notify(f"{again.reason}; looking whether the batch was taken")
             await self._settle(entry, LOOKS_S)
         except (RequestFailed, Denied) as no:
@@ -254,7 +254,7 @@ class Batched:
             self._save()
         file.begin()
 
-    async def _answer_of(self, request: Request) -> Response | None:
+    async def _send_alone(self, request: Request) -> Response | None:
         """Send one request on its own; None if a limit is reached."""
         if self._spending is not None and not await self._spending.begin():
             return None
@@ -271,7 +271,7 @@ class Batched:
         waiting = sum(len(entry["keys"]) for entry in self._running()) + len(file.keys)
         if self._spending is not None and not self._spending.allows(waiting + 1, self._interface.share):
             return None
-        prepared, body = await asyncio.to_thread(self._model.prepared, request)
+        prepared, body = await asyncio.to_thread(self._model.prepare, request)
         if isinstance(prepared, Response):
             return prepared
         try:
@@ -283,15 +283,15 @@ class Batched:
         if not file.fits(bodies):
             await self._submit(file)
         for number, ready in enumerate(bodies):
-            file.add(key_of(request, number), ready)
+            file.add(custom_id(request, number), ready)
         return None
 
-    async def _collected(self, request: Request, files: AnswerFiles) -> Response | None:
+    async def _batch_response(self, request: Request, files: AnswerFiles) -> Response | None:
         """The answer from a batch that has ended; None if it ended before the request."""
         outcomes = await files.outcomes(request)
         if outcomes is None:
             return None
-        prepared, _ = await asyncio.to_thread(self._model.prepared, request)
+        prepared, _ = await asyncio.to_thread(self._model.prepare, request)
         if isinstance(prepared, Response):
             return prepared
         answers: list[Response] = []

@@ -21,14 +21,21 @@ from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.estimate import CostEstimate, estimate_of
 from codec_bench.benchmark.asking.extend import grow, resume_size
 from codec_bench.benchmark.asking.own_process import load_apart
-from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
+from codec_bench.benchmark.asking.question_loop import Asking, check_length, format_request
 from codec_bench.benchmark.asking.sending import Answering
-from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
-from codec_bench.benchmark.controls import Planned, apply_control, check_control, controlled, without_question
+from codec_bench.benchmark.asking.spending import Budget
+from codec_bench.benchmark.asking.variants import Draws, arrange_options, check_drawn, with_seed
+from codec_bench.benchmark.controls import Planned, apply_control, check_control, control_questions, without_question
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
-from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.run_request import (
+    BenchmarkRequest,
+    open_writer,
+    run_folder,
+    scheme_of,
+    scoring_identity,
+    started_model,
+)
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
@@ -55,7 +62,7 @@ _SHOWN = 3
 
 
 async def ask(
-    planned: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, purse: Purse
+    planned: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, budget: Budget
 ) -> dict[tuple[str, Control], UserError]:
     """Ask a model the questions of several benchmarks.
 
@@ -63,7 +70,7 @@ async def ask(
         planned: the benchmarks, each with its control.
         name: name of the model.
         folder: folder of all runs.
-        purse: the command's budget.
+        budget: the command's budget.
 
     Returns:
         The error of each unfinished benchmark, by its name and control. Its answers so far are recorded.
@@ -74,7 +81,7 @@ async def ask(
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
     started, trouble = False, list[UserError]()
     terms = request.terms
-    spending = purse.of(model)
+    spending = budget.open_account(model)
 
     async def start() -> None:
         nonlocal started
@@ -153,8 +160,8 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     repeats, choices = _draws_of(one, prompt, model, request)
     window_of(one.windows, model.info)
     check_control(request.control, one, prompt, model.info.name)
-    orders = partial(arranged, ordering=choices, seed=request.seed) if choices != AS_WRITTEN else None
-    controlled_questions = controlled(questions, request.control, request.seed)
+    orders = partial(arrange_options, ordering=choices, seed=request.seed) if choices != AS_WRITTEN else None
+    controlled_questions = control_questions(questions, request.control, request.seed)
     drawn = Draws(controlled_questions, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
     return _Plan(questions, prompt, decoding, repeats, choices, drawn)
 
@@ -184,14 +191,14 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     plan = _planned(one, model, request)
     scheme = _scheme(one, plan.prompt.process, request)
     if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
-        scored(one, scheme, request)
+        scoring_identity(one, scheme, request)
         if scheme.reads_sound:
             scheme.plan(request.options, None, gpu=has_gpu(request.running.device))
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
     if request.prompts == EACH:
         cost = f"each question in {wordings_text(plan.prompt.wordings)}; {cost}"
-    first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
+    first = tuple(format_request(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
     return Preview(one.name, request.control.label(model.info.name), cost, first)
 
 
@@ -235,7 +242,7 @@ async def _ask_one(
     questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats
     choices, drawn, rotated = plan.choices, plan.drawn, plan.rotated
     scheme = _scheme(one, prompt.process, request)
-    rules = scored(one, scheme, request) if scheme is not None else recorded.get("scored", {})
+    rules = scoring_identity(one, scheme, request) if scheme is not None else recorded.get("scored", {})
     requested = {
         **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity,
         "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
@@ -244,7 +251,7 @@ async def _ask_one(
     }  # fmt: skip
     before = resume_size(requested, recorded.get(REQUEST, {}), folder)
     shard = None if request.shard is None else str(request.shard)
-    with writing(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
+    with open_writer(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
         if before != requested:
             grow(writer, drawn, requested)
         if request.running.retry_failed:
@@ -301,7 +308,7 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     """The number of answers per question and order of options, and these orders."""
     each = prompt.wording == EACH and prompt.wordings > 0
     repeats = prompt.wordings if each else request.repeats
-    choices = request.choices if one.offers else AS_WRITTEN
+    choices = request.choices if one.has_options else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
             Diagnostic("repeats_in_rotations", repeats=repeats, name=one.name),
@@ -416,7 +423,7 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}),
+        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.has_options else {}),
         **request.control.changes,
         **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip

@@ -78,7 +78,7 @@ def estimate_of(
         questions: how many there are; None if unknown. share: of the prices that an answer costs.
         canaries: the number of repeated questions, by the first requests and the number of all.
     """
-    if not isinstance(model, RemoteModel) or not model.prices.known:
+    if not isinstance(model, RemoteModel) or not model.prices.has_prices:
         return None
     prices, sounds, least, most = model.prices, [], [], []
     unknown: dict[str, None] = {}
@@ -125,6 +125,6 @@ def _bounds(request: Request, model: RemoteModel, prices: Prices, sound_s: float
         sound_s=sound_s,
         text_bytes=sum(len(text.encode("utf-8", "replace")) for text in words),
         characters=len(str(request.fields.get("text") or "")),
-        most_tokens=room if model.called("max_tokens") is not None else None,
+        most_tokens=room if model.service_parameter("max_tokens") is not None else None,
         speaks="audio" in model.info.outputs,
     )

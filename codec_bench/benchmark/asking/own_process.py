@@ -53,11 +53,11 @@ def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Mod
         build = pickle.dumps((name, dict(options or {}), device))
     except Exception:  # an option is a Python object
         return model
-    return OwnProcess(model, build)
+    return ModelProcess(model, build)
 
 
-class OwnProcess(Model):
-    """A model whose requests another process answers.
+class ModelProcess(Model):
+    """A model that answers from a process of its own.
 
     Args:
         model: this process's instance, for its facts. build: the pickled arguments of `load_model`.
@@ -78,29 +78,29 @@ class OwnProcess(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """As the model says."""
+        """The identity that the model states."""
         return self._known.get("identity") or self._model.identity
 
     @property
     def tells_apart(self) -> bool:
-        """As the model says."""
+        """Whether the model's identity differs between checkpoints."""
         return self._model.tells_apart
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """As the model says."""
+        """The parameters that the model does not support, with reasons."""
         return self._known.get("untold") or self._model.untold
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
-        """As the model says."""
+        """The prices or counts that are missing for the cost of an answer."""
         return self._model.unpriced(response)
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
-        """As for every model; the sentences come over the pipe."""
+        """Set how the model waits for its service; its messages come over the pipe."""
         self.notify, self._patient = notify, patient
 
     async def start(self) -> None:
-        """Start the process and the model in it.
+        """Start the process and its model; returns once the model can answer.
 
         Raises:
             UserError: the model cannot be started, or its process ended.
@@ -111,7 +111,7 @@ class OwnProcess(Model):
             raise UserError(Diagnostic("model_not_started", model=self.info.name, cause=error)) from error
 
     async def describe(self) -> Mapping[str, Any]:
-        """As the model says."""
+        """What the model's service reports."""
         description: Mapping[str, Any] = await (await self._started()).call("describe")
         return description
 

@@ -17,13 +17,13 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.question_sounds import sounds_hash
-from codec_bench.benchmark.asking.rounds import QuestionRounds, still_there
+from codec_bench.benchmark.asking.rounds import QuestionRounds, readable_answers
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, RunMismatch, UserError
-from codec_bench.models import option_hint, takes
+from codec_bench.models import has_option, option_hint
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
@@ -126,13 +126,13 @@ class Asking:
                     await self._watch.look_back(questions, self._render)
                 follows = {"then": lambda request: self._next.pop(request.id, None)} if self._in_rounds else {}
                 async with aclosing(
-                    self.send_requests(self._model, chain((first,), requests), on_stored=self._keep_paid, **follows)
+                    self.send_requests(self._model, chain((first,), requests), on_stored=self._flush_paid, **follows)
                 ) as answers:
                     async for request, response in answers:
                         conversation = self._waiting.pop(request.id)
                         if response is None:
                             continue
-                        self._answer(conversation, request, response)
+                        self._take_response(conversation, request, response)
                         self._check_room(request)
                         if self._watch is not None:
                             await self._watch.note(conversation.question, request, response)
@@ -162,16 +162,18 @@ class Asking:
                 continue
             if question.problem is not None:
                 response = Response.failed(Diagnostic("unusable_row", message=question.problem))
-                self._take(number, question, None, self._record(number, None, response))
+                self._finish_question(number, question, None, self._record(number, None, response))
                 continue
             try:
                 request = self._render(question)
             except TooLong as error:
                 refused = Response.refused(error.message, finish=TOO_LONG)
-                self._take(number, question, None, self._record(number, None, refused))
+                self._finish_question(number, question, None, self._record(number, None, refused))
                 continue
             except UserError as error:
-                self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
+                self._finish_question(
+                    number, question, None, self._record(number, None, Response.failed(error.message))
+                )
                 continue
             turns = self._earlier_turns(question.id) if self._in_rounds else []
             yield self._request_of(QuestionRounds(number, question, request, self._writer.folder, turns))
@@ -188,7 +190,7 @@ class Asking:
     def _earlier_turns(self, id: str) -> list[AnswerRecord]:
         """The recorded turns of a conversation, up to the first with a lost sound."""
         turns = self._writer.turns(id)
-        there = still_there(turns, self._writer.folder)
+        there = readable_answers(turns, self._writer.folder)
         if len(there) < len(turns):
             self._writer.write_turns(id, there)
         return there
@@ -198,14 +200,16 @@ class Asking:
         self._waiting[request.id] = conversation
         return request
 
-    def _answer(self, conversation: QuestionRounds, request: Request, response: Response) -> None:
-        """Take an answer: the last one of a question, or one before another round."""
+    def _take_response(self, conversation: QuestionRounds, request: Request, response: Response) -> None:
+        """Take a response: the last one of a question, or one before another round."""
         answer = self._record(
             conversation.number, request, response, None if conversation.is_last else len(conversation.earlier) + 1
         )
         if conversation.is_last or answer.status != "ok":
             audio_s = response.audio.duration_s if response.audio is not None else 0.0
-            self._take(conversation.number, conversation.question, request, conversation.ended(answer), audio_s)
+            self._finish_question(
+                conversation.number, conversation.question, request, conversation.final_record(answer), audio_s
+            )
             return
         if not self._proven:
             self._unproven.setdefault(conversation.question.id, list(conversation.earlier))
@@ -219,7 +223,7 @@ class Asking:
         audio, reason = None, response.reason
         status = response.status
         if status == "ok" and response.audio is not None:
-            audio, reason = self._keep(number, response.audio, turn)
+            audio, reason = self._save_audio(number, response.audio, turn)
             status = "ok" if reason is None else "failed"
         elif status == "ok" and request is not None and request.wants == "audio":
             status, reason = "failed", Diagnostic("no_audio_answer")
@@ -236,7 +240,7 @@ class Asking:
             served=response.served, sound_s=response.sound_s, reasoning=response.reasoning,
         )  # fmt: skip
 
-    def _take(
+    def _finish_question(
         self, number: int, question: Question, request: Request | None, answer: AnswerRecord, audio_s: float = 0.0
     ) -> None:
         """Count a finished question and write it with others."""
@@ -250,7 +254,7 @@ class Asking:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
         hint = option_hint(self._model, "max_tokens", 4 * (room or 1024))
-        if takes(self._model, "reasons") and not self._model.reasons:
+        if has_option(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
         raise UserError(
             Diagnostic("answers_empty_at_limit", count=self._empty, model=name, tokens=room),
@@ -265,13 +269,13 @@ class Asking:
             stored_sound, about = _store_question(self._writer, number - question.draw, question.audio)
         return QuestionRecord(
             number, question.id, plain_fields(question.fields), question.references, dict(question.subsets),
-            question.language, shown(request) if request is not None else None,
+            question.language, format_request(request) if request is not None else None,
             source if isinstance(source, str) else None, stored_sound, *about,
             speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
             sound=sounds_hash(question),
         )  # fmt: skip
 
-    def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, Diagnostic | None]:
+    def _save_audio(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, Diagnostic | None]:
         """Write the sound of an answer: (its path in the run folder, None), or (None, the reason)."""
         stem, folder = self._writer.sound_name("answers", number, turn), self._writer.folder
         try:
@@ -284,7 +288,7 @@ class Asking:
                 hint="answers so far are recorded; free some disk space and run the same command again",
             ) from error
 
-    def _keep_paid(self) -> None:
+    def _flush_paid(self) -> None:
         """Write answers that may have cost money, so a kill never makes them cost twice."""
         self._write(force=self._proven and self._model.charges)
 
@@ -329,7 +333,7 @@ def _is_sound(value: Any) -> bool:
     return isinstance(value, (Clip, bytes)) or (isinstance(value, (list, tuple)) and any(map(_is_sound, value)))
 
 
-def shown(request: Request) -> str:
+def format_request(request: Request) -> str:
     """A request as text: a paragraph per turn or named input, `<audio>` for a sound."""
     turns = [f"{m.role}: {' '.join(map(_shown_part, m.content)) or OWN_ANSWER}" for m in request.messages]
     turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]

@@ -61,7 +61,7 @@ class QuestionRounds:
         id = self.full_request.id if self.is_last else f"{self.full_request.id} (round {len(self.earlier) + 1})"
         return replace(self.full_request, id=id, messages=tuple(filled))
 
-    def ended(self, answer: AnswerRecord) -> AnswerRecord:
+    def final_record(self, answer: AnswerRecord) -> AnswerRecord:
         """The recorded answer to the question, once `answer` has ended its conversation."""
         if self.rounds == 1:
             return answer
@@ -85,7 +85,7 @@ def rounds_of(request: Request) -> int:
     return 1 + sum(not turn.content for turn in request.messages)
 
 
-def still_there(earlier: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
+def readable_answers(earlier: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
     """The answers before the first unreadable sound; `folder` is that of the run.
 
     Raises:

@@ -25,8 +25,8 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import PLACES, Places
-from codec_bench.models.likelihood import weighed
+from codec_bench.models.endpoints.retries import HELD_SLOTS, HeldSlots
+from codec_bench.models.likelihood import pair_likelihoods
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Audio, Request, Response
 
@@ -81,10 +81,10 @@ async def send_requests(
     """
     room = asyncio.Semaphore(max(AHEAD, 2 * model.concurrency))
     lookup = Lookup(cache, model, identity, alias) if cache is not None else None
-    flight = _Flight(model, lookup, spending, then is not None)
+    flight = _RequestsInFlight(model, lookup, spending, then is not None)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
-        while (items := await flight.some())[0] is not None:
+        while (items := await flight.next_responses())[0] is not None:
             for item in items:
                 if item is None:
                     return
@@ -138,7 +138,7 @@ class Lookup:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
 
-class _Flight:
+class _RequestsInFlight:
     """The requests between the caller's iterator and its loop over the answers.
 
     Args:
@@ -170,8 +170,8 @@ class _Flight:
         finally:
             self.finished.put_nowait(None)
 
-    async def some(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
-        """All finished requests of a charging model, else the next one."""
+    async def next_responses(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
+        """Wait for the next response; of a model that charges, take all that are there."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
             await asyncio.sleep(0)
@@ -194,13 +194,13 @@ class _Flight:
 
     async def _work(self) -> None:
         while (item := await self._waiting.get()) is not None:
-            places = Places()
-            PLACES.set(places if self._model.charges else None)
+            places = HeldSlots()
+            HELD_SLOTS.set(places if self._model.charges else None)
             try:
-                if not await self._answer(*item):
+                if not await self._send_in_turn(*item):
                     break
             finally:
-                places.give_back()
+                places.release_all()
             # The reader takes the answer, and whoever waits for the place precedes the next item.
             await asyncio.sleep(0)
 
@@ -209,23 +209,27 @@ class _Flight:
         self.finished.put_nowait(((request, response), claimed))
         return claimed
 
-    async def _answer(self, key: str | None, request: Request) -> bool:
-        """Send a request and those that follow it; returns whether more may be sent."""
+    async def _send_in_turn(self, key: str | None, request: Request) -> bool:
+        """Send a request, then its follow-ups; returns False if the run may send no more.
+
+        Args:
+            key: of the request in the response cache; None without a cache or a readable sound.
+        """
         following: Request | None = request
         while following is not None:
             request, response = following, None
             if self._in_rounds and self._lookup is not None:
                 ((key, stored),) = await self._lookup.find([request])
                 response = None if stored is None else checked(stored)
-            if response is None and (response := await self._new(key, request)) is None:
+            if response is None and (response := await self._send_uncached(key, request)) is None:
                 return False
             claimed = self._finish(request, response)
             # The caller writes the answer before the next request in its place.
             following = await claimed if self._model.charges or self._in_rounds else None
         return True
 
-    async def _new(self, key: str | None, request: Request) -> Response | None:
-        """Get the model's answer; None if nothing more may be sent."""
+    async def _send_uncached(self, key: str | None, request: Request) -> Response | None:
+        """Send a request to the model; None if the budget allows no more."""
         if self._spending is not None and not await self._spending.begin():
             return None
         response = await send_request(self._model, request)
@@ -240,7 +244,7 @@ async def send_request(model: Model, request: Request) -> Response:
     """Get one answer. Model errors fail this request alone, unless it is unusable."""
     try:
         by_likelihood = request.wants == "likelihood" and not model.weighs
-        coming = weighed(model, request) if by_likelihood else model.ask(request)
+        coming = pair_likelihoods(model, request) if by_likelihood else model.ask(request)
         if not isawaitable(coming):
             kind = type(coming).__name__
             return Response.failed(Diagnostic("ask_is_not_async", kind=kind))
@@ -399,7 +403,7 @@ class Answering:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self.writer.set_meta(**{self._noted_as: [*before, {**facts, "when": now}]})
 
-    def lookup(self) -> Lookup | None:
+    def open_lookup(self) -> Lookup | None:
         """The stored answers for this model; None without a cache. The caller closes it."""
         return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
 
@@ -445,9 +449,9 @@ class Answering:
             async for pair in pairs:
                 answered += 1
                 yield pair
-        if spending is not None and spending.purse.why is not None:
+        if spending is not None and spending.budget.stop_reason is not None:
             read += sum(1 for _ in source)
-            raise spending.purse.reached(read - answered, self._unit)
+            raise spending.budget.limit_error(read - answered, self._unit)
 
     def _token(self) -> str:
         """A random word of this run alone."""

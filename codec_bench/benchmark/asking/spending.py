@@ -19,7 +19,7 @@ from codec_bench.types import Response
 RESUME_HINT = "answers so far are recorded; the same command continues"
 
 
-class Purse:
+class Budget:
     """The budget of one command, for all its models and judges.
 
     Args:
@@ -42,20 +42,20 @@ class Purse:
         self.hint = RESUME_HINT
 
     @property
-    def why(self) -> str | None:
-        """Why nothing more is sent, with the amount spent; None if more may be sent."""
+    def stop_reason(self) -> str | None:
+        """Why no more requests are sent, with the amount spent; None if more may be sent."""
         spent = f": {self.spent_usd:.4g} USD are spent" if self.spent_usd else ""
         return None if self.stopped is None else self.stopped + spent
 
-    def reached(self, held_back: int, unit: str = "question") -> UserError:
+    def limit_error(self, held_back: int, unit: str = "question") -> UserError:
         """The error of a reached limit, with the number of questions or verdicts not sent."""
         were = "s were" if held_back != 1 else " was"
         return UserError(
-            Diagnostic("spending_stopped", cause=self.why, count=held_back, unit=unit, verb=were), hint=self.hint
+            Diagnostic("spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were), hint=self.hint
         )
 
-    def of(self, model: Model | None = None) -> Spending:
-        """One model's account; a missing price is reported with its model."""
+    def open_account(self, model: Model | None = None) -> Spending:
+        """Open one model's account; a missing price is reported with its model."""
         self._all.append(Spending(self, model))
         return self._all[-1]
 
@@ -72,11 +72,11 @@ class Purse:
 
 
 class Spending:
-    """One model's account in a budget; built by `Purse.of`."""
+    """One model's account in a budget; built by `Budget.open_account`."""
 
-    def __init__(self, purse: Purse, model: Model | None) -> None:
-        self.purse, self._model = purse, model
-        self._in_flight, self._dearest_usd = 0, None if purse.most_usd is not None else 0.0
+    def __init__(self, budget: Budget, model: Model | None) -> None:
+        self.budget, self._model = budget, model
+        self._in_flight, self._dearest_usd = 0, None if budget.most_usd is not None else 0.0
         self._known = asyncio.Event()
 
     @property
@@ -85,8 +85,8 @@ class Spending:
         return self._in_flight * (self._dearest_usd or 0.0)
 
     async def begin(self) -> bool:
-        """Wait until it is known whether one more request may be sent, and return that."""
-        while self.purse.why is None and self._dearest_usd is None and self._in_flight:
+        """Wait for a place in the budget; returns whether one more request may be sent."""
+        while self.budget.stop_reason is None and self._dearest_usd is None and self._in_flight:
             self._known.clear()
             await self._known.wait()
         if not self.allows(1):
@@ -95,10 +95,10 @@ class Spending:
         return True
 
     def allows(self, more: int, share: float = 1.0) -> bool:
-        """Whether `more` requests may be in flight; batched ones cost a part of the price."""
-        if self.purse.why is None:
-            self.purse.check(more * share * (self._dearest_usd or 0.0))
-        return self.purse.why is None
+        """Whether so many more requests may be in flight; `share` of the price is paid."""
+        if self.budget.stop_reason is None:
+            self.budget.check(more * share * (self._dearest_usd or 0.0))
+        return self.budget.stop_reason is None
 
     def end(self, response: Response) -> None:
         """Take the answer to a request that began."""
@@ -109,9 +109,9 @@ class Spending:
         """Take an answer to any request."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
-            self.purse.spent_usd += cost
+            self.budget.spent_usd += cost
             self._dearest_usd = max(self._dearest_usd or 0.0, cost)
-        elif self.purse.most_usd is not None and response.status == "ok" and not response.cached:
+        elif self.budget.most_usd is not None and response.status == "ok" and not response.cached:
             self._unknown(response)
         self._known.set()
 
@@ -120,17 +120,17 @@ class Spending:
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
         unknown = f" (unknown: {', '.join(missing)})" if missing else ""
-        self.purse.stopped = self.purse.stopped or (
+        self.budget.stopped = self.budget.stopped or (
             f"the cost of an answer of '{name}' is not known{unknown}, so a limit of cost cannot be enforced"
         )
         if self._model is not None and not missing and not hasattr(self._model, "prices"):
-            self.purse.hint = (
+            self.budget.hint = (
                 f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {RESUME_HINT}"
             )
             return
         unnamed = [kind for kind in missing if not kind.endswith("_tokens")] or ["input", "output"]
         example = "{" + ", ".join(f"{kind}: PRICE" for kind in unnamed) + "}"
-        self.purse.hint = (
+        self.budget.hint = (
             f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, "
             f"characters: per million); {RESUME_HINT}"
         )

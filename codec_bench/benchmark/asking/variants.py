@@ -28,10 +28,10 @@ from codec_bench.benchmark.reading.choices import (
     LETTERS,
     choice_keys,
     choices_of,
-    from_text,
     label_of,
-    named,
-    without_label,
+    named_choices,
+    parse_choices,
+    remove_label,
 )
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.messages import Diagnostic
@@ -164,7 +164,7 @@ def check_orders(order: object) -> None:
         raise UserError(Diagnostic("option_order", order=order, known=", ".join(ORDERS)))
 
 
-def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
+def arrange_options(question: Question, ordering: str, seed: int) -> list[Question]:
     """A question in each order of its options: once, or per option for all rotations.
 
     Args:
@@ -178,21 +178,21 @@ def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
     if ordering == SHUFFLED:
         digest = hashlib.blake2b(f"{seed}:{question.id}:choices".encode(), digest_size=16).digest()
         order = random.Random(digest).sample(letters, len(letters))
-        return [reordered(question, order)]
+        return [reorder_options(question, order)]
     rotations = []
     for shift in range(len(letters)):
-        one = reordered(question, [*letters[shift:], *letters[:shift]])
+        one = reorder_options(question, [*letters[shift:], *letters[:shift]])
         rotations.append(replace(one, subsets={**one.subsets, ROTATION: str(shift)}))
     return rotations
 
 
-def reordered(question: Question, order: Sequence[str]) -> Question:
+def reorder_options(question: Question, order: Sequence[str]) -> Question:
     """A question with its options in another order: `order` has their present letters."""
     choices = choices_of(question.fields)
     letters = list(choices)
     moved = dict(zip(order, letters))  # the new letter of each option, by its present one
     fields = {**_moved(question.fields, letters, order), ORDER: "".join(order)}
-    right = {letter for text in question.references for letter in named(text, choices)}
+    right = {letter for text in question.references for letter in named_choices(text, choices)}
     places = sorted(moved[letter] for letter in right if letter in moved)
     subsets = {**question.subsets, **({POSITION: places[0]} if len(places) == 1 else {})}
     references = tuple(_reference(text, choices, moved) for text in question.references)
@@ -201,11 +201,11 @@ def reordered(question: Question, order: Sequence[str]) -> Question:
 
 def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) -> str:
     """An expected answer after its option has moved; a letter or label changes."""
-    label, letters = label_of(text), named(text, choices)
+    label, letters = label_of(text), named_choices(text, choices)
     if len(letters) != 1:
         return text
     (letter,) = letters
-    bare = without_label(text)
+    bare = remove_label(text)
     if label is not None:
         return text[: len(text) - len(bare)].replace(label, moved[letter], 1) + bare
     if plain(choices[letter]) == plain(text):
@@ -222,7 +222,7 @@ def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[st
         changed = {**holder, **{keys[to]: holder[keys[of]] for to, of in zip(letters, order)}}
         return changed if choices_field is None else {**fields, "choices": changed}
     if isinstance(choices_field, str):
-        read = from_text(choices_field)
+        read = parse_choices(choices_field)
         if isinstance(read, list):
             return {**fields, "choices": json.dumps(_listed(read, letters, order), ensure_ascii=False)}
         return {**fields, "choices": _written(choices_field, choices_of(fields), letters, order)}

@@ -12,7 +12,7 @@ from codec_bench.benchmark.definition.loader import PINNED, DefinitionEntry, res
 from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
-from codec_bench.benchmark.reading import versioned
+from codec_bench.benchmark.reading import version_steps
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
@@ -102,7 +102,7 @@ class Benchmark:
         return self.spec.data
 
     @property
-    def offers(self) -> bool:
+    def has_options(self) -> bool:
         """Whether its questions have options in fields of their own."""
         names = (*self.data.columns, *self.spec.fields)
         return any(name == "choices" or (name.lower().startswith("choice_") and len(name) == 8) for name in names)
@@ -119,7 +119,7 @@ class Benchmark:
         return tuple(sorted(names, key=lambda name: name != self.primary))
 
     @property
-    def own_steps(self) -> dict[str, tuple[str, ...] | None]:
+    def metric_steps(self) -> dict[str, tuple[str, ...] | None]:
         """Each metric's post-processing of the raw answer; None for the benchmark's."""
         steps_by_name = dict(self._metrics)
         return {name: steps_by_name[name] for name in self.metrics}
@@ -134,13 +134,13 @@ class Benchmark:
         known: dict[str, Any] = {fact: getattr(self.spec, fact) for fact in facts}
         known |= {} if self.spec.submission is None else {"submission": self.spec.submission.model_dump()}
         known |= {"size": self.size, "paper": self.spec.paper, "primary": self.primary}
-        known |= {"other_columns": apart} if (apart := self.other_columns) else {}
+        known |= {"other_columns": apart} if (apart := self.changed_columns) else {}
         known |= {"rows_digest": self.data.rows_digest} if self.data.rows_digest is not None else {}
         return {"name": self.name, **known, **further, **failures}
 
     @property
-    def other_columns(self) -> list[str]:
-        """Columns that settings have changed, as sentences."""
+    def changed_columns(self) -> list[str]:
+        """The columns that settings replace, one sentence each."""
         of = resolve(self.entry).data.columns
         columns = self.data.columns
         return [
@@ -199,7 +199,7 @@ class Benchmark:
             self.name,
             self.data,
             constants=self.spec.fields,
-            demanded=self.demanded,
+            demanded=self.required_columns,
             subsets=self._subset_columns,
             language=self.language,
             limit=limit,
@@ -210,12 +210,12 @@ class Benchmark:
         )
 
     @cached_property
-    def demanded(self) -> frozenset[str]:
+    def required_columns(self) -> frozenset[str]:
         """The columns that a row must have: those that its prompts read."""
         names: set[str] = {"audio"} if self.spec.prompt is None else set()
         for reads in ("messages", "fields"):
             try:
-                names |= self.prompt_for(ModelInfo("", reads=reads)).demanded
+                names |= self.prompt_for(ModelInfo("", reads=reads)).required_columns
             except UserError:
                 continue  # the prompt is not for models that read this
         return frozenset(names - set(self.data.optional) - set(self.spec.fields) | {"audio"} & names)
@@ -243,7 +243,7 @@ class Benchmark:
     def scored(self) -> dict[str, Any]:
         """Everything that changes the score of an answer, as JSON values."""
         return {
-            "postprocess": versioned(self.process),
+            "postprocess": version_steps(self.process),
             "metrics": {name: None if steps is None else list(steps) for name, steps in self._metrics},
             "subsets": self._subset_columns,
         }

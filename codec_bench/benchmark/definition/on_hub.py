@@ -25,7 +25,7 @@ THE_HUB = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HubState:
     """The state of a benchmark's data on the hub.
 
     Args:
@@ -52,7 +52,7 @@ class Seen:
         return {**asdict(self), "splits": list(self.splits)}
 
 
-def look(one: Benchmark) -> Seen:
+def read_state(one: Benchmark) -> HubState:
     """Read the state of a benchmark's data on the hub, at its revision or the newest.
 
     Raises:
@@ -64,7 +64,7 @@ def look(one: Benchmark) -> Seen:
     size, digest = _counted(texts) if one.data.layout == "table" else (texts.total, None)
     data = one.data
     splits = tuple(data.splits or filter(None, [data.split]))
-    return Seen(
+    return HubState(
         str(data.repository),
         data.config,
         splits,

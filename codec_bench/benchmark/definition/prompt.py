@@ -160,7 +160,7 @@ class Prompt:
         return frozenset(name for content_part in self.parts() for name in part_reads(content_part))
 
     @property
-    def demanded(self) -> frozenset[str]:
+    def required_columns(self) -> frozenset[str]:
         """The columns that every question must have: those of the mandatory parts."""
         return frozenset(name for one in self.parts() for name in part_reads(one) - {one.when})
 

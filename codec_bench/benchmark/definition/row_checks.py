@@ -81,7 +81,7 @@ def _readers(one: Benchmark) -> list[Reader]:
     from codec_bench.benchmark.metrics import load_answer_metric
 
     readers: list[Reader] = []
-    for name, steps in one.own_steps.items():
+    for name, steps in one.metric_steps.items():
         chain = load_steps(list(steps if steps is not None else one.process))
         asks_form = (
             chain.keeps_reasoning or chain.recogniser is not None or any(s.startswith("after[") for s in chain.names)

@@ -184,7 +184,7 @@ class Join(Strict):
 
 
 class Speaker(Strict):
-    """The speaker's column. Intervals cluster over speakers, whose items are alike.
+    """The speaker's column. Confidence intervals are clustered by speaker.
 
     Args:
         column: the data's column. A blank cell, or `None`, `N/A`, `unknown` and the like, names no speaker.

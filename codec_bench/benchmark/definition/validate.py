@@ -79,7 +79,7 @@ def validate_prompt(name: str) -> list[DefinitionFinding]:
     try:
         document, lines = load_yaml_with_lines(file)
     except UserError as error:
-        return [_located(str(file), error)]
+        return [_to_finding(str(file), error)]
     if not isinstance(document, dict):
         return [DefinitionFinding(str(file), 1, Diagnostic("not_a_mapping"))]
     wrong = findings(document, PromptSpec, str(file), lines)
@@ -91,11 +91,11 @@ def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> It
         entries = list(entries_of(file))
         yield from _unused_keys(file)
     except UserError as error:
-        yield _located(file, error)
+        yield _to_finding(file, error)
         return
     for entry in entries:
         if isinstance(entry, UserError):
-            yield _located(file, entry)
+            yield _to_finding(file, entry)
             continue
         yield from findings(entry.document, BenchmarkSpec, file, entry.lines)
         spec, unread = _read(entry.document)
@@ -111,7 +111,7 @@ def _rows(entry: DefinitionEntry, spec: BenchmarkSpec) -> Iterator[DefinitionFin
     try:
         yield from row_findings(Benchmark(entry.name, spec, entry))
     except UserError as error:
-        yield _located(entry.file, error)
+        yield _to_finding(entry.file, error)
 
 
 def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
@@ -418,8 +418,12 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
         raise UserError(Diagnostic("metric_of_sound", metric=name), hint="wants: audio")
 
 
-def _located(file: str, error: UserError) -> DefinitionFinding:
-    """An error as a finding, with file and line from the beginning of its message."""
+def _to_finding(file: str, error: UserError) -> DefinitionFinding:
+    """Convert an error to a finding, with the file and line in front of its message.
+
+    Args:
+        file: of the finding, if the message does not begin with `FILE:LINE:`.
+    """
     match = _LINE.match(error.message)
     if match is None:
         return DefinitionFinding(file, None, as_reason(error.message), error.hint)

@@ -36,7 +36,7 @@ FIRST: Mapping[str, Callable[[Answer], str | None]] = {
 """The rules that may read a letter before the judge, by name."""
 
 
-def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
+def score_by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     """The score of an answer with an option that a rule reads; None for the judge.
 
     A question whose right answer is none of its choices has no score.
@@ -62,7 +62,7 @@ def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
 
 
-def by_judge(reply: str, answer: Answer, protocol: str) -> Score:
+def score_by_judge(reply: str, answer: Answer, protocol: str) -> Score:
     """The score of an answer whose option the judge's reply names."""
     verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
     if verdict.reason is not None:

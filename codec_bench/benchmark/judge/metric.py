@@ -22,8 +22,8 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge import replies
-from codec_bench.benchmark.judge.aligning import by_judge, by_rule
-from codec_bench.benchmark.judge.nearest import by_likeness, options_of
+from codec_bench.benchmark.judge.aligning import score_by_judge, score_by_rule
+from codec_bench.benchmark.judge.nearest import options_of, score_by_similarity
 from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import OWN_FIELDS, load_rubric, with_own_rubrics
@@ -208,7 +208,7 @@ class JudgeMetric:
             absent.append("reference")
         if absent:
             return Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), self.protocol)
-        if rubric.aligns is not None and (read := by_rule(rubric.aligns, answer, self.protocol)) is not None:
+        if rubric.aligns is not None and (read := score_by_rule(rubric.aligns, answer, self.protocol)) is not None:
             return read
         if self._also is not None and (decided := self._without_judge(answer, self._also)) is not None:
             return decided
@@ -283,9 +283,9 @@ class JudgeMetric:
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
         if self.rubric.aligns is not None:
-            return by_judge(next(iter(texts.values())), answer, self.protocol)
+            return score_by_judge(next(iter(texts.values())), answer, self.protocol)
         if self.rubric.reply == "nearest":
-            return by_likeness(next(iter(texts.values())), answer, self.protocol)
+            return score_by_similarity(next(iter(texts.values())), answer, self.protocol)
         detail: dict[str, Any] = {"replies": list(texts.values())}
         if self.rubric.reply.startswith("official/") and self.rubric.compares:
             verdicts = [replies.read_official(self.rubric.reply, [text]) for text in texts.values()]

@@ -19,7 +19,7 @@ def options_of(fields: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in choices] if isinstance(choices, (list, tuple)) else list(choices_of(fields).values())
 
 
-def by_likeness(reply: str, answer: Answer, protocol: str) -> Score:
+def score_by_similarity(reply: str, answer: Answer, protocol: str) -> Score:
     """1 if the first of the nearest options is exactly the expected answer, else 0.
 
     Args:

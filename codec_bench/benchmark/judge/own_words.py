@@ -105,12 +105,12 @@ class OwnWords:
         if (self.short or bare) and lines and judge_lines[:1] != lines[:1]:
             yield "\n".join([lines[0], *judge_lines])
 
-    def holds(self, line: str) -> bool:
-        """Whether a reply's line, or its beginning, is a phrase of the answer, any case."""
+    def is_phrase_of_answer(self, line: str) -> bool:
+        """Whether a line, or its beginning, is a phrase of the answer, ignoring case."""
         phrase = _line(line).casefold()
         return len(phrase) >= PHRASE and phrase in " ".join(self._answer.casefold().split())
 
-    def repeats(self, line: str) -> bool:
+    def repeats_numbers(self, line: str) -> bool:
         """Whether the answer has these numbers, and the reply's end does not repeat them."""
         words = " ".join(line.split())
         pattern = re.compile(rf"(?<![\d.]){re.escape(words)}(?![.,]?\d)")

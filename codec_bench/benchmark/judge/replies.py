@@ -158,7 +158,7 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
     if len(pairs) > MOST_PAIRS:
         return Verdict(reason=Diagnostic("several_pairs", reply=_quote(reply)))
-    verdicts = {pair for line, pair in pairs.items() if not own_words.repeats(line)}
+    verdicts = {pair for line, pair in pairs.items() if not own_words.repeats_numbers(line)}
     if not verdicts and own_words.short and pairs:
         line, pair = next(iter(pairs.items()))
         verdicts = {pair} if line.startswith(lines[0]) else verdicts
@@ -196,9 +196,13 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     for judge_text in own_words.own_lines():
         lines = [line for line in judge_text.replace(ECHO, " ").splitlines() if line.strip()]
         ends = [
-            line.casefold().strip(" \t*_.。!\"'()[]") for line in lines[:1] + lines[-1:] if not own_words.holds(line)
+            line.casefold().strip(" \t*_.。!\"'()[]")
+            for line in lines[:1] + lines[-1:]
+            if not own_words.is_phrase_of_answer(line)
         ]
-        marked = [match for line in ends if (match := _YES_NO.match(line)) and not own_words.holds(match[0])]
+        marked = [
+            match for line in ends if (match := _YES_NO.match(line)) and not own_words.is_phrase_of_answer(match[0])
+        ]
         answers = {match[1] not in ("no", "否") for match in marked}
         if answers:
             break

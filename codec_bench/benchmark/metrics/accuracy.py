@@ -28,7 +28,7 @@ from typing import Any
 
 from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, muchomusic, spoken_rules, ultraeval
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
+from codec_bench.benchmark.reading.choices import chance_of, choices_of, named_choices, remove_label, right_letters
 from codec_bench.benchmark.reading.number import read_number
 from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import contains, plain, words
@@ -175,19 +175,19 @@ def _label(answer: Answer) -> Ruling:
 def _choice(answer: Answer) -> Ruling:
     choices = choices_of(answer.fields)
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    expected = {letter for ref in answer.references for letter in named(ref, choices, letters)}
+    expected = {letter for ref in answer.references for letter in named_choices(ref, choices, letters)}
     if not expected:
         reason = f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
         return Ruling(None, "undefined", reason)
-    chosen = named(answer.text, choices, letters)
+    chosen = named_choices(answer.text, choices, letters)
     return Ruling(float(bool(chosen) and chosen <= expected), detail={"letter": "".join(sorted(chosen))})
 
 
 def _mmau(answer: Answer) -> Ruling:
     choices = [*choices_of(answer.fields).values()]
-    text = without_label(answer.text)
+    text = remove_label(answer.text)
     matches = (
-        ultraeval.choice_strings_match(text, without_label(ref), choices).match
+        ultraeval.choice_strings_match(text, remove_label(ref), choices).match
         for ref in answer.references
         if ref.strip()
     )
@@ -330,7 +330,7 @@ RULES: dict[str, AccuracyRule] = {
         _speech_mmlu, source="github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78 speechmmlu_evaluator.py, exactly"
     ),
     "official/vocalbench/knowledge": AccuracyRule(
-        lambda a: Ruling(float(spoken_rules.knows(a.text, a.references[0]))),
+        lambda a: Ruling(float(spoken_rules.names_reference(a.text, a.references[0]))),
         source="github.com/SJTU-OmniAgent/VocalBench 5e9cce0 read_score_knowledge.py, exactly",
     ),
     "official/air-bench/foundation": AccuracyRule(

@@ -83,7 +83,7 @@ class AnswerMetric(ABC):
         """One score per answer, in order, independent of other answers unless `whole_set`."""
 
     def worst(self, answer: Answer) -> Score:
-        """The score if failures count as wrong: by default that of an empty answer."""
+        """The score of a failure that counts as wrong; by default of an empty answer."""
         return self.compute([Answer(answer.id, "", answer.references, answer.fields, answer.language)])[0]
 
 

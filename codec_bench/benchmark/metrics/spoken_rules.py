@@ -22,7 +22,7 @@ def speech_mmlu_letter(text: str) -> str | None:
     return match[1].upper() if match is not None else None
 
 
-def knows(transcript: str, reference: str) -> bool:
+def names_reference(transcript: str, reference: str) -> bool:
     """Whether a transcript has the reference, even inside words (Whisper's rule).
 
     The transcript goes through the rule twice: in transcription, and in comparison.

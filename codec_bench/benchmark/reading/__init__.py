@@ -57,7 +57,7 @@ READING_VERSION = 3
 _DECISIONS = ("label", "option-letter", "yes-no")
 
 
-def versioned(names: Sequence[str]) -> list[str]:
+def version_steps(names: Sequence[str]) -> list[str]:
     """The steps for a run's identity, with the grammar's version where it decides."""
     return [f"{name}/{READING_VERSION}" if _split_step(name)[0] in _DECISIONS else name for name in names]
 
@@ -142,4 +142,4 @@ def _built(text: str, name: str, argument: str | None) -> Step:
     raise UnknownName("post-processing step", name, step_names())
 
 
-__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on", "versioned"]
+__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on", "version_steps"]

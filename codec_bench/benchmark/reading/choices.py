@@ -24,7 +24,7 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     if choices is None:
         return {letter: str(fields[key]) for letter, key in choice_keys(fields, separate=True).items()}
     if isinstance(choices, str):
-        choices = from_text(choices)
+        choices = parse_choices(choices)
     if isinstance(choices, Mapping):
         return {letter: str(choices[key]) for letter, key in choice_keys(choices).items()}
     texts = [str(text) for text in choices] if isinstance(choices, (list, tuple)) else []
@@ -53,8 +53,8 @@ def choice_keys(choices: Mapping[str, Any], *, separate: bool = False) -> dict[s
     }
 
 
-def without_label(text: str) -> str:
-    """A choice without its label, such as `(A)` or `A.`."""
+def remove_label(text: str) -> str:
+    """Remove the label before a choice, such as `(A)` or `A.`, if there is one."""
     match = _LABEL.match(text)
     return text[match.end() :] if match else text
 
@@ -65,7 +65,7 @@ def label_of(text: str) -> str | None:
     return (match[1] or match[2]) if match else None
 
 
-def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> set[str]:
+def named_choices(text: str, choices: Mapping[str, str], letters: str | None = None) -> set[str]:
     """The choices that a text names by letter, label or text.
 
     Args:
@@ -73,7 +73,7 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
         letters: the possible letters; None for those of the choices.
     """
     letters = "".join(choices) if letters is None else letters
-    normalised = plain(without_label(text))
+    normalised = plain(remove_label(text))
     same = {letter for letter, choice in choices.items() if plain(choice) == normalised}
     label = label_of(text)
     if label:
@@ -85,7 +85,7 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
 def right_letters(fields: Mapping[str, Any], references: Sequence[str]) -> set[str]:
     """The letters of the choices that expected answers name, perhaps several."""
     choices = choices_of(fields)
-    texts = {plain(choices[letter]) for text in references for letter in named(text, choices)}
+    texts = {plain(choices[letter]) for text in references for letter in named_choices(text, choices)}
     return {letter for letter, text in choices.items() if plain(text) in texts}
 
 
@@ -95,7 +95,7 @@ def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | N
     return max(1, len(right_letters(fields, references))) / len(choices) if choices else None
 
 
-def from_text(text: str) -> list[Any] | dict[str, str]:
+def parse_choices(text: str) -> list[Any] | dict[str, str]:
     """The choices of one text: a JSON list, or those after `(A)`, `(B)`, ..."""
     if text.lstrip().startswith("["):
         try:

@@ -51,7 +51,7 @@ FINAL, ANSWER, CONCLUSION, ASSERTED, REASON, ASIDE, NEGATED = 5, 4, 3, 2, 1, 0, 
 
 
 @cache
-def cue(role: str) -> re.Pattern[str]:
+def cue_pattern(role: str) -> re.Pattern[str]:
     """The pattern of all cues of a role."""
     entry = _table()[role]
     words = rf"(?<![^\W_])[وف]?(?:{entry['words']})(?![^\W_])" if entry.get("words") else ""
@@ -106,15 +106,15 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
         "break": compile_pattern("grammar", "break", openers="|".join(openers)),
         "join": compile_pattern("grammar", "join", open=_OPEN, close=_CLOSE, joint=joint),
         # A mark after a cue of an answer does not end its clause.
-        "announced": compile_pattern("grammar", "announced", answer=cue("answer").pattern),
+        "announced": compile_pattern("grammar", "announced", answer=cue_pattern("answer").pattern),
     }
 
 
-def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
+def decide_options(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
     """The options that a text decides for: one, several if open, or none.
 
     Args:
-        text: as `folded` gives it. mentions: in any order. options: how many options there are.
+        text: as `fold_text` gives it. mentions: in any order. options: how many options there are.
     """
     last = max(_CORRECTS.finditer(text), key=re.Match.start, default=None)
     start = last.end() if last is not None and last.start() else 0
@@ -134,7 +134,7 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
     top = [group for group in groups if group.level == level]
     keys = {key for group in top for key in group.keys}
     if len(keys) > 1:
-        top = _likeliest(text, top) or _after_turn(masked, top)
+        top = _most_probable(text, top) or _after_turn(masked, top)
         keys = {key for group in top for key in group.keys}
     if len(keys) > 1 and len(top[-1].keys) == 1 and all(top[-1].keys < group.keys for group in top[:-1]):
         keys = set(top[-1].keys)
@@ -145,14 +145,14 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
     }
     if level <= CONCLUSION and rivals - keys:
         return rivals | keys
-    doubts = len(cue("hedge").findall(masked)) + bool(cue("unsure").search(masked))
+    doubts = len(cue_pattern("hedge").findall(masked)) + bool(cue_pattern("unsure").search(masked))
     is_doubtful = all(group.hedged for group in top) and doubts > 1
     return set() if is_doubtful or any(_has_other(text, group) for group in top) else keys
 
 
 def _mask(text: str) -> str:
     """Hide apparent negations that are none, and the marks after an announcement."""
-    text = cue("affirm").sub(lambda match: "·" * len(match[0]), text)
+    text = cue_pattern("affirm").sub(lambda match: "·" * len(match[0]), text)
     text = _LESS_THAN.sub(lambda match: f"{match[1]}{',' * len(match[2])}", text)
     return _patterns()["announced"].sub(lambda match: re.sub(r"[\n:：=#—–*_]", " ", match[0]), text)
 
@@ -202,27 +202,27 @@ def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group
     if verdict is not None:
         return group._replace(level=ANSWER if verdict["yes"] else NEGATED)
     if (
-        cue("negate").search(before)
-        or cue("negated").match(masked, at, at + REACH)
-        or cue("negated_late").search(_clause_after(until, end))
+        cue_pattern("negate").search(before)
+        or cue_pattern("negated").match(masked, at, at + REACH)
+        or cue_pattern("negated_late").search(_clause_after(until, end))
         or _ONLY_BUT.search(masked[max(0, start - 30) : start])
     ):
         return group._replace(level=NEGATED)
-    if cue("first").search(before) or cue("aside").search(before) or cue("list").search(before):
+    if cue_pattern("first").search(before) or cue_pattern("aside").search(before) or cue_pattern("list").search(before):
         return group._replace(level=ASIDE)
-    if cue("listed").match(masked, at) or (closing is not None and closing[0] in "?？"):
+    if cue_pattern("listed").match(masked, at) or (closing is not None and closing[0] in "?？"):
         return group._replace(level=ASIDE)
-    hedged = bool(cue("hedge").search(before) or cue("hedge").search(after))
-    added = bool(cue("too").search(before) or cue("too").search(after))
+    hedged = bool(cue_pattern("hedge").search(before) or cue_pattern("hedge").search(after))
+    added = bool(cue_pattern("too").search(before) or cue_pattern("too").search(after))
     if _FINAL.search(before):
         level = FINAL
-    elif cue("answer").search(before) or cue("answers").match(masked, at, at + REACH):
+    elif cue_pattern("answer").search(before) or cue_pattern("answers").match(masked, at, at + REACH):
         level = ANSWER
-    elif cue("reason").search(before) or re.match(
+    elif cue_pattern("reason").search(before) or re.match(
         r" ?(?:accent\w*|口音|akzent|acento)\b", masked[at : at + 10], re.IGNORECASE
     ):
         level = REASON
-    elif cue("so").search(before) or (not before.strip(" *_\"'`([#>-") and not after.strip(" *_\"'`)]")):
+    elif cue_pattern("so").search(before) or (not before.strip(" *_\"'`([#>-") and not after.strip(" *_\"'`)]")):
         level = CONCLUSION
     else:
         level = ASSERTED
@@ -264,26 +264,26 @@ def _without_list(text: str, groups: list[Group], options: int) -> list[Group]:
     return [group for group in groups if group not in items.values()]
 
 
-def _likeliest(text: str, top: list[Group]) -> list[Group]:
-    """The group with the largest percentage; none unless each group has one."""
+def _most_probable(text: str, candidates: list[Group]) -> list[Group]:
+    """Candidates with the highest percentage next to them; empty unless all have one."""
     shares, end = [], 0
-    for group in top:
+    for group in candidates:
         after = _PERCENT_AFTER.match(text, group.end)
         stated = after or _PERCENT_BEFORE.search(text[max(end, group.start - 60) : group.start])
         if stated is None:
             return []
         shares.append(float(stated[1]))
         end = group.end if after is None else after.end()
-    return [group for group, share in zip(top, shares) if share == max(shares)]
+    return [group for group, share in zip(candidates, shares) if share == max(shares)]
 
 
-def _after_turn(text: str, top: list[Group]) -> list[Group]:
-    """The groups after the last turn ("but", "in fact"); all groups if those are hedged."""
-    for turn in reversed(list(islice(cue("but").finditer(text), MOST))):
-        later = [group for group in top if group.start >= turn.start()]
-        if later and len(later) < len(top):
-            return later if not any(group.hedged or group.added for group in later) else top
-    return top
+def _after_turn(text: str, candidates: list[Group]) -> list[Group]:
+    """Candidates after the last "but" or the like; all of them if those are hedged."""
+    for turn in reversed(list(islice(cue_pattern("but").finditer(text), MOST))):
+        later = [group for group in candidates if group.start >= turn.start()]
+        if later and len(later) < len(candidates):
+            return later if not any(group.hedged or group.added for group in later) else candidates
+    return candidates
 
 
 def _has_other(text: str, group: Group) -> bool:
@@ -291,5 +291,5 @@ def _has_other(text: str, group: Group) -> bool:
     return bool(
         _OR_AFTER.match(text, group.end)
         or _OR_BEFORE.search(text[max(0, group.start - 30) : group.start])
-        or cue("either").search(clause_before(text, group.start))
+        or cue_pattern("either").search(clause_before(text, group.start))
     )

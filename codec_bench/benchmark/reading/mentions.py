@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import groupby, islice
 
-from codec_bench.benchmark.reading.grammar import MOST, Mention, cue, joins
+from codec_bench.benchmark.reading.grammar import MOST, Mention, cue_pattern, joins
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.text.language import ALONE_CLASS
 
@@ -20,7 +20,7 @@ _WORD = rf"(?:(?!(?-i:[{ALONE_CLASS}]))[^\W_])"
 """A letter or digit of a word. Compiling the class takes milliseconds, and twice as many where case is ignored."""
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text in one form: NFKC, no tags, single spaces, Latin for Cyrillic twins."""
     plain = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     plain = _TAGS.sub(" ", _BOXED.sub(" \n final answer: ", plain))
@@ -33,7 +33,7 @@ def mentions_of(text: str, phrases: Mapping[str, str]) -> list[Mention]:
     """Find phrases in a text, the longest at each place.
 
     Args:
-        text: as `folded` gives it. phrases: the option by each of its phrases.
+        text: as `fold_text` gives it. phrases: the option by each of its phrases.
     """
     pattern, keys = _phrases(tuple(phrases.items()))
     if pattern is None:
@@ -46,7 +46,7 @@ def _phrases(phrases: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str] | No
     keys: list[str] = []
     patterns: list[tuple[bool, bool, str]] = []
     for phrase, key in sorted(phrases, key=lambda one: -len(one[0])):
-        items = re.findall(rf"[{ALONE_CLASS}]|{_WORD}+", folded(phrase))
+        items = re.findall(rf"[{ALONE_CLASS}]|{_WORD}+", fold_text(phrase))
         if not items:
             continue
         first, last = (bool(re.match(_WORD, items[at])) for at in (0, -1))
@@ -128,7 +128,7 @@ def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> boo
     if not last or not last.isalnum() or "\n" in mark or re.search(r"[:：=>|]", mark):
         return goes_on
     if not re.match(r"[a-z\u00c0-\u024f]", last, re.IGNORECASE):
-        return not re.search(rf"(?:{cue('nouns').pattern})\s?\Z", before, re.IGNORECASE)
+        return not re.search(rf"(?:{cue_pattern('nouns').pattern})\s?\Z", before, re.IGNORECASE)
     word = re.search(r"[^\W\d_]+(?:'[^\W\d_]+)?\Z", before)
     if word is None:
         return goes_on
@@ -146,7 +146,8 @@ def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> boo
 def _licenses(word: str) -> bool:
     """Whether an option may follow a word."""
     return any(
-        cue(role).fullmatch(word) for role in ("left", "answer", "so", "but", "first", "aside", "hedge", "negate")
+        cue_pattern(role).fullmatch(word)
+        for role in ("left", "answer", "so", "but", "first", "aside", "hedge", "negate")
     )
 
 
@@ -155,7 +156,9 @@ _BOTH = compile_pattern("mentions", "both")
 
 @cache
 def _yes_no() -> re.Pattern[str]:
-    return compile_pattern("mentions", "answers", answer=cue("answer").pattern, copula=cue("copula").pattern)
+    return compile_pattern(
+        "mentions", "answers", answer=cue_pattern("answer").pattern, copula=cue_pattern("copula").pattern
+    )
 
 
 def yes_no_mentions(text: str) -> list[Mention]:

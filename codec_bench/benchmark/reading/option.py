@@ -9,8 +9,8 @@ from typing import Any
 
 from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed, Step, Unparsed, quote
 from codec_bench.benchmark.reading.choices import choices_of
-from codec_bench.benchmark.reading.grammar import Mention, decided
-from codec_bench.benchmark.reading.mentions import folded, letters_of, mentions_of, yes_no_mentions
+from codec_bench.benchmark.reading.grammar import Mention, decide_options
+from codec_bench.benchmark.reading.mentions import fold_text, letters_of, mentions_of, yes_no_mentions
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.refusal import declines, is_unheard
 from codec_bench.benchmark.reading.synonyms import phrases_of
@@ -37,7 +37,7 @@ def option_letter(letters: str | None) -> Step:
         phrases = {phrase: letter for letter, choice in choices.items() for phrase in _phrases_of(choice)}
         sources = _find_sources(choices)
         chosen = _read(
-            folded(text),
+            fold_text(text),
             lambda content: _match_full_text(content, choices, allowed),
             lambda content: (
                 [*_texts_alone(content, mentions_of(content, phrases)), *letters_of(content, allowed)]
@@ -62,7 +62,7 @@ def _read(
         return listed
     if (inner := answer_in(value)) is not None and inner != text:
         return _read(inner, match_full, find, options)
-    return decided(text, find(text), options=options)
+    return decide_options(text, find(text), options=options)
 
 
 _LEADING = compile_pattern("option", "leading")
@@ -136,7 +136,7 @@ def label(listed: str | None) -> Step:
             return {one for one in labels if plain(one) == bare} or ({by_text[bare]} if bare in by_text else set())
 
         chosen = _read(
-            folded(text),
+            fold_text(text),
             match_full,
             lambda content: _without_pronouns(content, mentions_of(content, phrases)),
             len(labels),
@@ -167,12 +167,12 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and `there is no audio` are no
     answers. Unparsed if neither occurs, or both.
     """
-    content = folded(text)
+    content = fold_text(text)
     if (inner := answer_in(loaded(content))) is not None:
         content = inner
     if declines(content):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    return _decision(decided(content, yes_no_mentions(content), options=2), text, "yes or no")
+    return _decision(decide_options(content, yes_no_mentions(content), options=2), text, "yes or no")
 
 
 def labels_of(values: Any) -> list[str]:

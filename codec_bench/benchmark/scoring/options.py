@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.benchmark.reading.base import Parsed
-from codec_bench.benchmark.reading.choices import choices_of, named
+from codec_bench.benchmark.reading.choices import choices_of, named_choices
 from codec_bench.benchmark.reading.option import option_letter
 from codec_bench.stats.intervals import interval
 from codec_bench.store.answers import Exchange, exchanges
@@ -75,12 +75,12 @@ def choice_of(exchange: Exchange) -> Choice | None:
         return None
     id, choices = question.draw_of or question.id, choices_of(question.fields)
     letters = list(choices)
-    expected = {letter for text in question.expected for letter in named(text, choices)}
+    expected = {letter for text in question.expected for letter in named_choices(text, choices)}
     right = letters.index(min(expected)) if len(expected) == 1 else None
     if answer.status != "ok":
         return Choice(id, order, None, right, failed=True)
     text = (exchange.reading.transcript if exchange.reading else None) or cut_reasoning(answer.text or "").text
-    named_letters = named(text, choices)
+    named_letters = named_choices(text, choices)
     if len(named_letters) != 1:
         read = _READ(text, question.fields)
         named_letters = {read.text} if isinstance(read, Parsed) else set()

@@ -10,7 +10,7 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, loa
 from codec_bench.benchmark.judge.rubric import is_own
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
-from codec_bench.benchmark.reading import Chain, load_steps, versioned
+from codec_bench.benchmark.reading import Chain, load_steps, version_steps
 from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.config.registry import doc_summary
 from codec_bench.engine.plan import Plan, build_plan, list_features_read
@@ -76,7 +76,7 @@ class Scheme:
         )
 
     def chain_of(self, metric: str) -> Chain:
-        """The post-processing before a metric; a published metric keeps the reasoning."""
+        """The post-processing before a metric; `official/...` metrics keep the reasoning."""
         chain = self.chains.get(metric, self.chain)
         return replace(chain, keeps_reasoning=True) if OFFICIAL in metric else chain
 
@@ -130,7 +130,7 @@ class Scheme:
         protocols |= {name: build_metric(name).protocol for name in self.read_along}
         chains = {name: list(chain.names) for name, chain in self.chains.items()}
         steps = {name for chain in (self.chain, *self.chains.values()) for name in chain.names}
-        versions = sorted(set(versioned(sorted(steps))) - steps)
+        versions = sorted(set(version_steps(sorted(steps))) - steps)
         return {
             "process": list(self.chain.names),
             "chains": chains,

@@ -199,13 +199,13 @@ def _with_sound(answer: Answer, exchange: Exchange, sound_scores: Mapping[str, S
     return replace(
         answer,
         sound_scores=sound_scores,
-        question_s=_length_s(exchange.audio_path) if question_s is None else question_s,
-        answer_s=_length_s(exchange.answer_path),
+        question_s=_duration_s(exchange.audio_path) if question_s is None else question_s,
+        answer_s=_duration_s(exchange.answer_path),
     )
 
 
-def _length_s(path: Path | None) -> float | None:
-    """Duration of a sound file; None if it cannot be read."""
+def _duration_s(path: Path | None) -> float | None:
+    """Duration of an audio file; None without a path, or if it is unreadable."""
     try:
         return None if path is None else Clip(str(path)).duration_s
     except AudioError:

@@ -60,7 +60,7 @@ class Prices:
                 raise UserError(Diagnostic("price_out_of_range", kind=kind, price=price))
         return cls(**listed, date=day, until=until, source=source)
 
-    def counts(self, kind: str) -> bool:
+    def has_price(self, kind: str) -> bool:
         """Whether this part has a price."""
         return getattr(self, kind) is not None
 
@@ -77,16 +77,16 @@ class Prices:
             if kind in TOKENS
             else f"{getattr(self, kind):g} {units[kind]}"
             for kind in NUMBERS
-            if self.counts(kind)
+            if self.has_price(kind)
         ]
         looked_up = f"looked up on {self.date}" if self.date is not None else "of an unknown day"
         until = f"until {self.until}" if self.until is not None else ""
         return "; ".join(filter(None, (*priced, looked_up, until, self.source)))
 
     @property
-    def known(self) -> bool:
+    def has_prices(self) -> bool:
         """Whether anything has a price."""
-        return any(map(self.counts, PARTS))
+        return any(map(self.has_price, PARTS))
 
     def bounds(
         self, *, sound_s: float, text_bytes: int, characters: int, most_tokens: int | None, speaks: bool
@@ -101,7 +101,7 @@ class Prices:
         least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
         if self.until is not None and Date.today() > self.until:
             return 0.0, 0.0, ["the prices of today"]
-        if not any(map(self.counts, TOKENS)):
+        if not any(map(self.has_price, TOKENS)):
             return least, least, []
         unknown, most = [], least
         sounding = self.input if self.audio_input is None else self.audio_input
@@ -125,7 +125,7 @@ class Prices:
         return least, most + (most_tokens or 0) * (written or 0.0) / 1e6, unknown
 
     def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
-        """Return the directions (`input`, `output`) with unreported audio tokens.
+        """Return the directions (`input`, `output`) whose audio tokens are not reported.
 
         Only directions whose text and audio prices are known and differ count.
         """
@@ -149,12 +149,12 @@ class Prices:
             for direction in unsplit
         )
 
-    def sent(self, request: Request) -> dict[str, float]:
+    def sent_parts(self, request: Request) -> dict[str, float]:
         """Return the priced parts of what was sent: `sent_audio_s` and `characters`."""
         out = {}
-        if self.counts("audio_minute"):
+        if self.has_price("audio_minute"):
             out["sent_audio_s"] = sum(clip.duration_s for clip in clips_of(request))
-        if self.counts("characters"):
+        if self.has_price("characters"):
             out["characters"] = float(len(str(request.fields.get("text") or "")))
         return out
 
@@ -197,8 +197,8 @@ class Prices:
     def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
         """Return the prices and counts that are missing for the cost of an answer."""
         if self.until is not None and (today or Date.today()) > self.until:
-            return tuple(kind for kind in PARTS if self.counts(kind))
-        if (self.counts("audio_minute") or self.counts("characters")) and not any(map(self.counts, TOKENS)):
+            return tuple(kind for kind in PARTS if self.has_price(kind))
+        if (self.has_price("audio_minute") or self.has_price("characters")) and not any(map(self.has_price, TOKENS)):
             return ()
         out = []
         for direction in ("input", "output"):
@@ -207,9 +207,9 @@ class Prices:
                 out.append(f"{direction}_tokens")
                 continue
             audio = min(tokens, usage.get(f"audio_{direction}_tokens", 0.0))
-            if tokens > audio and not self.counts(direction):
+            if tokens > audio and not self.has_price(direction):
                 out.append(direction)
-            if audio and not self.counts(direction) and not self.counts(f"audio_{direction}"):
+            if audio and not self.has_price(direction) and not self.has_price(f"audio_{direction}"):
                 out.append(f"audio_{direction}")
         return tuple(out)
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.messages import as_reason
 from codec_bench.messages.errors import UserError
-from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.remote import HttpModel, JsonModel
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class BatchInterface(ABC):
         try:
             return self.batch(created)
         except RequestFailed as end:  # a batch was made, and its name is not known
-            raise Again(end.reason) from None
+            raise RetryableError(end.reason) from None
 
     async def find(self, mark: str) -> Batch | None:
         """Return the batch with a mark; None if the service has none."""
@@ -130,7 +130,7 @@ class BatchInterface(ABC):
             listed = body.get(self.listed) if isinstance(body, Mapping) else None
             entries = [entry for entry in listed or () if isinstance(entry, Mapping)]
             for entry in entries:
-                if named(entry.get("metadata"), self.marked) == mark:
+                if optional_text(entry.get("metadata"), self.marked) == mark:
                     return self.batch(entry)
             query = self.next_page(body, entries)
             if query is None:
@@ -170,14 +170,14 @@ class BatchInterface(ABC):
                 if outcome.status == 200:
                     return self._model.read_body(outcome.body, {"served": served})
                 raise self.client.error(outcome.status or 500, _text(outcome.body), {})
-            except Again as again:
+            except RetryableError as again:
                 raise RequestFailed(again.reason) from None
             except Denied as denied:
                 if denied.final:
                     raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
                 raise RequestFailed(denied.reason) from None
 
-        return await self._model.concluded(request, read(), share=self.share)
+        return await self._model.finish_answer(request, read(), share=self.share)
 
 
 class BatchableModel(JsonModel):

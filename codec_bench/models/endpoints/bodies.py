@@ -17,20 +17,20 @@ UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, Recur
 """Exceptions from reading a reply with an unexpected layout."""
 
 
-def named(body: Any, name: str) -> str | None:
+def optional_text(body: Any, name: str) -> str | None:
     """Return a text in a reply, such as the answering model's name, or None."""
     value = body.get(name) if isinstance(body, Mapping) else None
     return value if isinstance(value, str) and value else None
 
 
-def served_by(about: dict[str, Any], **who: str | None) -> dict[str, Any]:
+def service_facts(about: dict[str, Any], **who: str | None) -> dict[str, Any]:
     """Add facts about the serving side to the fields of a response."""
     return {**about, "served": {**{name: text for name, text in who.items() if text}, **about["served"]}}
 
 
 def text_of(body: Any, name: str) -> str:
     """Return a required text of a reply; RequestFailed if it is missing."""
-    value = named(body, name)
+    value = optional_text(body, name)
     if value is None:
         raise RequestFailed(f"the reply has no '{name}': {clean(str(body))}")
     return value
@@ -80,7 +80,7 @@ def json_bytes(body: Any) -> bytes:
     return b"".join([*pieces, text])
 
 
-def understood(read: Callable[[Any], T], body: Any, subject: str = "reply") -> T:
+def parse_reply(read: Callable[[Any], T], body: Any, subject: str = "reply") -> T:
     """Read a valid JSON reply with `read`; a layout error becomes RequestFailed."""
     try:
         return read(body)

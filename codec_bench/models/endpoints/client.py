@@ -25,12 +25,12 @@ from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, par
 from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
 from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 from codec_bench.models.endpoints.retries import (
-    Again,
     Denied,
     Patience,
-    Persistence,
     Reply,
     RequestFailed,
+    RetryableError,
+    RetryPolicy,
     is_crowded,
     is_temporary,
 )
@@ -52,14 +52,14 @@ _QUOTA = {
 _REQUEST_IDS = ("x-request-id", "request-id", "x-dashscope-request-id", "apim-request-id")
 
 
-class Client(Persistence):
+class Client(RetryPolicy):
     """A client of one service.
 
     Args:
         base_url: the URL that every path is appended to.
         headers: sent with every request.
         concurrency: the most requests at once.
-        patience, timing: as `Persistence`.
+        patience, timing: as `RetryPolicy`.
 
     Raises:
         UserError: the URL is not valid or holds a key, or a header holds a key.
@@ -109,7 +109,7 @@ class Client(Persistence):
         Args:
             method, path: for example `POST` and `/chat/completions`.
             read: reads a 2xx reply from the reply and the start of the attempt (`time.monotonic`); raises as an attempt
-                of `Persistence.insist` does.
+                of `RetryPolicy.run` does.
             body: `json=` or `content=` (bytes, or the path of a file), or the form fields `data=` and files `files=`
                 (file name, bytes or path, type); `headers=`.
 
@@ -125,7 +125,7 @@ class Client(Persistence):
             request_id[:] = [clean(header, self._secrets) for header in named if header][:1]
             return await read(response, began)
 
-        reply = await self.insist(lambda: self._attempt(method, url, noting, body))
+        reply = await self.run(lambda: self._attempt(method, url, noting, body))
         return replace(reply, request=request_id[0] if request_id else None)
 
     async def send_once(
@@ -141,7 +141,7 @@ class Client(Persistence):
             async with asyncio.timeout(self.patience.timeout_s):
                 return await self._attempt(method, self._url(path), read, body)
         except TimeoutError:
-            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+            raise RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
 
     def _url(self, path: str) -> yarl.URL:
         url = self._urls.get(path)
@@ -158,7 +158,7 @@ class Client(Persistence):
         try:
             async with asyncio.timeout(LOOK_S), self._open().get(url, allow_redirects=False) as response:
                 return await read_json(response) if response.status == 200 else None
-        except (aiohttp.ClientError, TimeoutError, Again, RequestFailed):
+        except (aiohttp.ClientError, TimeoutError, RetryableError, RequestFailed):
             return None
 
     def clean(self, text: str) -> str:
@@ -186,7 +186,7 @@ class Client(Persistence):
                     return await read(response, began)
         except aiohttp.ClientError as error:
             raise self._broken(error) from None
-        except (Again, RequestFailed) as trouble:  # the service may have repeated the request and its key
+        except (RetryableError, RequestFailed) as trouble:  # the service may have repeated the request and its key
             trouble.reason = self.clean(trouble.reason)
             raise
 
@@ -195,31 +195,31 @@ class Client(Persistence):
             raise RuntimeError("the client was not started, or was closed")
         return self._session
 
-    def _broken(self, error: aiohttp.ClientError) -> Again:
+    def _broken(self, error: aiohttp.ClientError) -> RetryableError:
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError
 
         message = self.clean(str(error)) or type(error).__name__
         if isinstance(error, (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError)):
-            return Again(
+            return RetryableError(
                 f"no secure connection to {self.base_url}: {message}", disconnected=True, hint=_of_tls(message)
             )
         if isinstance(error, aiohttp.ClientConnectorError):
             message = self.clean(error.os_error.strerror or str(error.os_error))
-            return Again(Diagnostic("nothing_answers", url=self.base_url, cause=message), disconnected=True)
+            return RetryableError(Diagnostic("nothing_answers", url=self.base_url, cause=message), disconnected=True)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return Again(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
+            return RetryableError(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
         if isinstance(error, aiohttp.ServerTimeoutError):
-            return Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
+            return RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
         if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(
             error.__cause__, ContentEncodingError
         ):
-            return Again(f"the reply of {self.base_url} cannot be read: {message}")
-        return Again(f"the connection to {self.base_url} broke: {message}")
+            return RetryableError(f"the reply of {self.base_url} cannot be read: {message}")
+        return RetryableError(f"the connection to {self.base_url} broke: {message}")
 
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
-    ) -> Again | RequestFailed | Denied:
+    ) -> RetryableError | RequestFailed | Denied:
         """Return the exception for a reply that is not a success."""
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
@@ -232,7 +232,9 @@ class Client(Persistence):
             return RequestFailed(reason, refused=True, message=text)
         if is_temporary(status):
             crowded = is_crowded(status)
-            return Again(reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text))
+            return RetryableError(
+                reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text)
+            )
         return Denied(reason, self._advice(status, headers.get("location"), url), final=status in (401, 402))
 
     def _advice(self, status: int, location: str | None = None, url: yarl.URL | None = None) -> str:

@@ -17,7 +17,7 @@ from codec_bench.models.audio_payloads import audio_of, from_base64, wav_base64,
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.batches import BatchableModel, transfer_client
-from codec_bench.models.endpoints.bodies import json_bytes, named, served_by, understood
+from codec_bench.models.endpoints.bodies import json_bytes, optional_text, parse_reply, service_facts
 from codec_bench.models.endpoints.gemini_batches import GeminiBatches, root_of, version_of
 from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
@@ -98,8 +98,10 @@ class Gemini(BatchableModel):
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
-        about = served_by(about, request=named(body, "responseId"), model=named(body, "modelVersion"))
-        return understood(lambda value: self._response(value, about), body)
+        about = service_facts(
+            about, request=optional_text(body, "responseId"), model=optional_text(body, "modelVersion")
+        )
+        return parse_reply(lambda value: self._response(value, about), body)
 
     def batches(self) -> GeminiBatches:
         """Gemini's batch mode."""

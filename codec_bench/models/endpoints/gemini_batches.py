@@ -21,7 +21,7 @@ from codec_bench.models.endpoints.batches import (
     download,
     transfer_client,
 )
-from codec_bench.models.endpoints.bodies import named, text_of
+from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 
@@ -75,7 +75,7 @@ class GeminiBatches(BatchInterface):
 
     def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
         """As `BatchInterface.next_page`."""
-        token = named(body, "nextPageToken")
+        token = optional_text(body, "nextPageToken")
         return None if token is None else f"&pageToken={token}"
 
     def batch(self, body: Any) -> Batch:
@@ -86,7 +86,9 @@ class GeminiBatches(BatchInterface):
         error = body.get("error")
         message = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
         places = (body.get("response"), about.get("output"), about.get("dest"))
-        file = named(next((location for location in places if isinstance(location, Mapping)), {}), "responsesFile")
+        file = optional_text(
+            next((location for location in places if isinstance(location, Mapping)), {}), "responsesFile"
+        )
         status = STATES.get(state, "failed" if message else "running")
         return Batch(id, status, message, (file,) if file is not None else ())
 
@@ -96,7 +98,7 @@ class GeminiBatches(BatchInterface):
 
     def outcome(self, line: Any) -> BatchOutcome | None:
         """As `BatchInterface.outcome`."""
-        key = named(line, "key")
+        key = optional_text(line, "key")
         if key is None:
             return None
         answer = line.get("response")

@@ -17,10 +17,10 @@ from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from codec_bench.models.endpoints.bodies import named, text_of
+from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.replies import read_bytes, read_json
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 
 if TYPE_CHECKING:
     import aiohttp
@@ -92,7 +92,7 @@ class GeminiFiles:
 
     async def delete(self, name: str) -> None:
         """Delete a file; a missing one is no error."""
-        with suppress(Again, RequestFailed, Denied):
+        with suppress(RetryableError, RequestFailed, Denied):
             await self._client.send_once("DELETE", f"/{self._version}/{name}", read_bytes_of)
 
     async def close(self) -> None:
@@ -114,9 +114,9 @@ class GeminiFiles:
     async def _find(self, name: str) -> Stored | None:
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
-        except (Again, RequestFailed, Denied):
+        except (RetryableError, RequestFailed, Denied):
             return None
-        if named(body, "state") == "FAILED" or self._until_s(body) - time() < SPARE_S:
+        if optional_text(body, "state") == "FAILED" or self._until_s(body) - time() < SPARE_S:
             await self.delete(f"files/{name}")
             return None
         return await self._active(body)
@@ -149,7 +149,7 @@ class GeminiFiles:
         return url.removeprefix(f"{here.scheme}://{here.netloc}")
 
     def _until_s(self, body: Any) -> float:
-        expires = named(body, "expirationTime")
+        expires = optional_text(body, "expirationTime")
         with suppress(ValueError):
             return datetime.fromisoformat(expires).timestamp() if expires else time() + LIFE_S
         return time() + LIFE_S
@@ -161,7 +161,7 @@ class GeminiFiles:
             RequestFailed: it cannot be read, or is not ready after minutes.
         """
         for _ in range(LOOKS):
-            state = named(body, "state")
+            state = optional_text(body, "state")
             if state in (None, "ACTIVE"):
                 return Stored(text_of(body, "name"), text_of(body, "uri"), self._until_s(body))
             if state == "FAILED":

@@ -20,12 +20,12 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
-from codec_bench.models.endpoints.bodies import understood
+from codec_bench.models.endpoints.bodies import parse_reply
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice
 from codec_bench.models.endpoints.replies import read_bytes, read_json, read_sound
-from codec_bench.models.endpoints.retries import Again
+from codec_bench.models.endpoints.retries import RetryableError
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ class JsonEndpoint(JsonModel):
         self.audio_format, self.audio_rate_hz, self.audio_coding = audio_format, audio_rate_hz, audio_coding
         self._template = _compiled(body, info.name)
 
-    def called(self, name: str) -> str | None:
+    def service_parameter(self, name: str) -> str | None:
         """Return the service's name of a parameter; None if the template has none."""
-        return super().called(name) if "parameters" in str(self.body) else None
+        return super().service_parameter(name) if "parameters" in str(self.body) else None
 
     async def answer(self, request: Request, body: bytes) -> Response:
         """Return one answer."""
         reply = await self.client.send(self.method, self.path, self._read, content=body, headers=JSON)
         about = reply.about()
         try:
-            response = understood(self._response, reply.value)
+            response = parse_reply(self._response, reply.value)
         except UserError as error:
             return Response.failed(error.message, **about)
         return replace(response, **about)
@@ -138,15 +138,19 @@ class JsonEndpoint(JsonModel):
             return [await read_sound(response)]
         pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))
         for document in pieces:
-            problem = at(document, self.error_path) if self.error_path else None
+            problem = value_at(document, self.error_path) if self.error_path else None
             if problem:
-                raise Again(f"the service reported an error in its answer: {clean(str(problem))}")
+                raise RetryableError(f"the service reported an error in its answer: {clean(str(problem))}")
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
         if self.reply == "sound":
             return Response(audio=audio_of(pieces[0], self.audio_format, self.audio_rate_hz))
-        texts = [] if self.text_path is None else [t for t in (at(p, self.text_path) for p in pieces) if t is not None]
+        texts = (
+            []
+            if self.text_path is None
+            else [t for t in (value_at(p, self.text_path) for p in pieces) if t is not None]
+        )
         if not all(isinstance(text, str) for text in texts):
             raise TypeError(f"'{self.text_path}' is not text")
         text = (texts[-1] if self.pieces_text == "last" else "".join(texts)) if texts else None
@@ -160,8 +164,8 @@ class JsonEndpoint(JsonModel):
     def _audio(self, pieces: list[Any], path: str) -> Audio | None:
         parts = []
         for document in pieces:
-            sound = at(document, path)
-            declared = at(document, self.rate_path) if self.rate_path else None
+            sound = value_at(document, path)
+            declared = value_at(document, self.rate_path) if self.rate_path else None
             rate = int(declared) if declared else self.audio_rate_hz
             if isinstance(sound, list) and sound:
                 parts.append(Audio(np.asarray(sound, dtype=np.float32).reshape(-1), rate))
@@ -171,7 +175,7 @@ class JsonEndpoint(JsonModel):
         return joined(parts) if parts else None
 
 
-def at(body: Any, path: str) -> Any:
+def value_at(body: Any, path: str) -> Any:
     """Return the value at a path such as `result.0.text`, or None."""
     for key in path.split("."):
         if isinstance(body, Mapping):
@@ -192,9 +196,9 @@ def _pieces(data: bytes) -> list[Any]:
         try:
             out.append(parse_json(line))
         except ValueError:
-            raise Again(f"a piece of the reply is not JSON: {clean(line)}") from None
+            raise RetryableError(f"a piece of the reply is not JSON: {clean(line)}") from None
     if not out:
-        raise Again("the reply is empty")
+        raise RetryableError("the reply is empty")
     return out
 
 

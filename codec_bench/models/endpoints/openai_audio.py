@@ -17,7 +17,7 @@ from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
-from codec_bench.models.endpoints.bodies import named, put, understood
+from codec_bench.models.endpoints.bodies import optional_text, parse_reply, put
 from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice
 from codec_bench.models.endpoints.replies import is_text, parts_of, read_json, read_sound
 from codec_bench.types import Request, Response
@@ -78,8 +78,8 @@ class OpenAiTranscription(HttpModel):
             data={called: str(v) for name, v in form.items() if (called := self.names.get(name, name)) is not None},
             files={"file": ("audio.wav", body, "audio/wav")},
         )
-        text = understood(_transcript, reply.value)
-        about = reply.about(model=named(reply.value, "model"))
+        text = parse_reply(_transcript, reply.value)
+        about = reply.about(model=optional_text(reply.value, "model"))
         usage = openai_usage(reply.value.get("usage"))
         return Response(text=text, usage=usage, notes=() if text else (EMPTY,), **about)
 

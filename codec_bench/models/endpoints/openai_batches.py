@@ -20,10 +20,10 @@ from codec_bench.models.endpoints.batches import (
     State,
     download,
 )
-from codec_bench.models.endpoints.bodies import named, text_of
+from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 
 STATES: Mapping[str, State] = {
     "completed": "ended", "expired": "expired", "cancelled": "cancelled", "failed": "failed",
@@ -69,7 +69,9 @@ class OpenAiBatches(BatchInterface):
         """As `BatchInterface.batch`."""
         id = text_of(body, "id")
         state = STATES.get(str(body.get("status")), "running")
-        files = tuple(name for name in (named(body, "output_file_id"), named(body, "error_file_id")) if name)
+        files = tuple(
+            name for name in (optional_text(body, "output_file_id"), optional_text(body, "error_file_id")) if name
+        )
         errors = body.get("errors")
         listed = errors.get("data") if isinstance(errors, Mapping) else None
         messages = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
@@ -81,14 +83,14 @@ class OpenAiBatches(BatchInterface):
 
     def outcome(self, line: Any) -> BatchOutcome | None:
         """As `BatchInterface.outcome`."""
-        key = named(line, "custom_id")
+        key = optional_text(line, "custom_id")
         if key is None:
             return None
         reply, error = line.get("response"), line.get("error")
         if isinstance(reply, Mapping):
             status = reply.get("status_code")
             return BatchOutcome(
-                key, status if isinstance(status, int) else 500, reply.get("body"), named(reply, "request_id")
+                key, status if isinstance(status, int) else 500, reply.get("body"), optional_text(reply, "request_id")
             )
         if isinstance(error, Mapping) and error.get("code") in NOT_RUN:
             return BatchOutcome(key, None, line)
@@ -98,5 +100,5 @@ class OpenAiBatches(BatchInterface):
         """As `BatchInterface.delete`."""
         try:
             await self.client.send_once("DELETE", f"/files/{file}", read_json)
-        except (Again, RequestFailed, Denied):
+        except (RetryableError, RequestFailed, Denied):
             return

@@ -18,12 +18,12 @@ from codec_bench.models.audio_payloads import audio_of, data_uri, from_pieces, w
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
-from codec_bench.models.endpoints.bodies import named, served_by, understood
+from codec_bench.models.endpoints.bodies import optional_text, parse_reply, service_facts
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import error_of, read_events, read_json
-from codec_bench.models.endpoints.retries import Again, RequestFailed
+from codec_bench.models.endpoints.retries import RequestFailed, RetryableError
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class ChatReply:
         """
         if body.get("error"):
             raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
-        self.model = named(body, "model") or self.model
-        self.revision = named(body, "system_fingerprint") or self.revision
+        self.model = optional_text(body, "model") or self.model
+        self.revision = optional_text(body, "system_fingerprint") or self.revision
         if body.get("usage"):
             self.usage = openai_usage(body["usage"])
         # Text and sound of one answer may come as two choices; of two texts the first is the answer.
@@ -176,9 +176,9 @@ class OpenAiChat(BatchableModel):
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
         written = ChatReply()
-        understood(lambda body: written.add(_check_complete(body), 0.0), body)
+        parse_reply(lambda body: written.add(_check_complete(body), 0.0), body)
         written.first_s = None
-        return self._response(written, **served_by(about, model=written.model, revision=written.revision))
+        return self._response(written, **service_facts(about, model=written.model, revision=written.revision))
 
     def content(self, request: Request) -> dict[str, Any]:
         """Return the body."""
@@ -208,9 +208,9 @@ class OpenAiChat(BatchableModel):
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> ChatReply:
         written = ChatReply()
         async for body in self._pieces(response):
-            understood(lambda body: written.add(body, began), body)
+            parse_reply(lambda body: written.add(body, began), body)
         if self.stream and written.finish is None:
-            raise Again("the stream ended before the answer did")
+            raise RetryableError("the stream ended before the answer did")
         if not self.stream:
             written.first_s = None
         return written
@@ -271,4 +271,4 @@ def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
     """Return the exception for an error within a success status or a stream."""
     message, codes = error_of(json.dumps(body))
     reason = Diagnostic("service_error_in_answer", message=clean(message))
-    return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else Again(reason)
+    return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else RetryableError(reason)

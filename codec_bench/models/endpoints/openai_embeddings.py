@@ -14,7 +14,7 @@ import numpy as np
 
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
-from codec_bench.models.endpoints.bodies import named, understood
+from codec_bench.models.endpoints.bodies import optional_text, parse_reply
 from codec_bench.models.endpoints.remote import JSON, JsonModel
 from codec_bench.models.endpoints.replies import read_json
 from codec_bench.models.endpoints.retries import RequestFailed
@@ -61,7 +61,7 @@ class OpenAiEmbeddings(JsonModel):
     async def answer(self, request: Request, body: bytes) -> Response:
         """Return the similarities."""
         reply = await self.client.send("POST", self.path, read_json, content=body, headers=JSON)
-        of_text, *others = understood(_embeddings, reply.value)
+        of_text, *others = parse_reply(_embeddings, reply.value)
         if len(others) != len(request.fields["texts"]):
             expected = 1 + len(request.fields["texts"])
             raise RequestFailed(
@@ -70,7 +70,7 @@ class OpenAiEmbeddings(JsonModel):
         return Response(
             text=json.dumps({SIMILARITIES: [float(of_text @ other) for other in others]}),
             usage={"output_tokens": 0.0, **openai_usage(reply.value.get("usage"))},  # nothing is written
-            **reply.about(model=named(reply.value, "model")),
+            **reply.about(model=optional_text(reply.value, "model")),
         )
 
 

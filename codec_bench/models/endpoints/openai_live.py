@@ -20,10 +20,10 @@ from codec_bench.audio.clip import Clip
 from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
-from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.openai_realtime import trouble_of
-from codec_bench.models.endpoints.retries import Again
+from codec_bench.models.endpoints.retries import RetryableError
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
 from codec_bench.types import Audio, Request
 
@@ -94,7 +94,7 @@ class OpenAiLive(SocketModel):
         if kind == "error":
             raise trouble_of(event["error"])
         if kind == "session.started":
-            written.model = named(event["session"], "model") or written.model
+            written.model = optional_text(event["session"], "model") or written.model
             return "ready"
         if kind == "session.output_transcript.delta":
             written.transcript.append(event["delta"])
@@ -121,7 +121,7 @@ class OpenAiLive(SocketModel):
                     started.set()
                 if step == "done":
                     return
-            raise Again("the connection was closed before the answer was complete")
+            raise RetryableError("the connection was closed before the answer was complete")
 
         listener = asyncio.create_task(listen())
         try:
@@ -136,7 +136,7 @@ class OpenAiLive(SocketModel):
                 await socket.send(json.dumps({"type": "session.close"}))
                 await asyncio.wait({listener}, timeout=CLOSING_S)
             if not listener.done():
-                raise Again("the service did not close its session")
+                raise RetryableError("the service did not close its session")
             await listener
             return written
         finally:
@@ -188,7 +188,7 @@ async def _first(listener: asyncio.Task[None], ready: Any) -> None:
     if listener.done():
         waiting.cancel()
         await listener
-        raise Again("the service closed its session before it began")
+        raise RetryableError("the service closed its session before it began")
 
 
 def _audible(sound: str) -> bool:

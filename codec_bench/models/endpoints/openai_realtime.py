@@ -21,12 +21,12 @@ from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
-from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import check_choice
-from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
 from codec_bench.types import Message, Request
 
@@ -90,35 +90,40 @@ class OpenAiRealtime(SocketModel):
     def _events(self, request: Request) -> list[dict[str, Any]]:
         system = "\n".join(p for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str))
         session = self.session_update(
-            system, self.named_parameters(request), spoken=request.wants == "audio", turns=None
+            system, self.named_parameters(request), audio_output=request.wants == "audio", turn_detection=None
         )
         items = [self._item(m) for m in request.messages if m.role != "system"]
         creates = [{"type": "conversation.item.create", "item": item} for item in items]
         return [session, *creates, {"type": "response.create"}]
 
     def session_update(
-        self, system: str, parameters: Mapping[str, Any], *, spoken: bool, turns: Mapping[str, Any] | None
+        self,
+        system: str,
+        parameters: Mapping[str, Any],
+        *,
+        audio_output: bool,
+        turn_detection: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         """Return the event that configures a session.
 
         Args:
-            turns: the service's turn detection; None if the sender marks the ends.
+            turn_detection: the service's turn detection; None if the sender marks the ends.
         """
-        kinds = ["audio"] if spoken else ["text"]
+        kinds = ["audio"] if audio_output else ["text"]
         session: dict[str, Any] = {"instructions": system} if system else {}
         session |= parameters
-        speaks = {"voice": self.voice} if self.voice and spoken else {}
+        speaks = {"voice": self.voice} if self.voice and audio_output else {}
         if self.layout in ("beta", "qwen"):
-            modalities = ["text", *kinds] if spoken else kinds
+            modalities = ["text", *kinds] if audio_output else kinds
             pcm16 = "pcm16" if self.layout == "beta" else "pcm"
-            sound = {"input_audio_format": pcm16, "output_audio_format": pcm16, "turn_detection": turns}
+            sound = {"input_audio_format": pcm16, "output_audio_format": pcm16, "turn_detection": turn_detection}
             session |= {"modalities": modalities, **sound, **speaks}
         elif self.layout == "xai":
             formats = {"format": {"type": "audio/pcm", "rate": RATE_HZ}}
-            session |= {"turn_detection": turns, "audio": {"input": formats, "output": formats}, **speaks}
+            session |= {"turn_detection": turn_detection, "audio": {"input": formats, "output": formats}, **speaks}
         else:
             pcm = {"type": "audio/pcm", "rate": RATE_HZ}
-            audio = {"input": {"format": pcm, "turn_detection": turns}, "output": {"format": pcm, **speaks}}
+            audio = {"input": {"format": pcm, "turn_detection": turn_detection}, "output": {"format": pcm, **speaks}}
             session |= {"type": "realtime", "output_modalities": kinds, "audio": audio}
         return {"type": "session.update", "session": session}
 
@@ -139,7 +144,7 @@ class OpenAiRealtime(SocketModel):
         if kind == "error":
             raise trouble_of(event["error"])
         if kind in ("session.created", "session.updated"):
-            written.model = named(event.get("session"), "model") or written.model
+            written.model = optional_text(event.get("session"), "model") or written.model
         if kind == "response.done":
             self.finish(event["response"], written)
             return "done"
@@ -167,7 +172,7 @@ class OpenAiRealtime(SocketModel):
         if status == "failed":
             raise trouble_of(details.get("error") or {})
         if status == "cancelled":
-            raise Again(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
+            raise RetryableError(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
 
@@ -177,7 +182,7 @@ def trouble_of(error: Mapping[str, Any]) -> Exception:
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = Diagnostic("service_error", message=clean(str(error.get("message") or kind)))
     if "rate_limit" in kind:
-        return Again(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
+        return RetryableError(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
     if "insufficient_quota" in kind:
         return Denied(reason, "the account has no credit left or is not active", final=True)
     if "invalid_api_key" in kind or "authentication" in kind:
@@ -185,7 +190,9 @@ def trouble_of(error: Mapping[str, Any]) -> Exception:
     if "model_not_found" in kind:
         return Denied(reason, "is the name of the model right?")
     return (
-        RequestFailed(reason, refused=True, message=json.dumps(error)) if "invalid_request" in kind else Again(reason)
+        RequestFailed(reason, refused=True, message=json.dumps(error))
+        if "invalid_request" in kind
+        else RetryableError(reason)
     )
 
 

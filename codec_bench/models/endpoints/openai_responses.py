@@ -15,7 +15,7 @@ from codec_bench.models.audio_payloads import data_uri, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
-from codec_bench.models.endpoints.bodies import named, served_by, understood
+from codec_bench.models.endpoints.bodies import optional_text, parse_reply, service_facts
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.openai_chat import trouble_within
@@ -76,8 +76,8 @@ class OpenAiResponses(BatchableModel):
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
         _check(body)
-        about = served_by(about, model=named(body, "model"))
-        return understood(lambda body: self._response(body, about), body)
+        about = service_facts(about, model=optional_text(body, "model"))
+        return parse_reply(lambda body: self._response(body, about), body)
 
     def _turn(self, message: Message) -> dict[str, Any]:
         texts = [item for item in message.content if isinstance(item, str)]

@@ -29,9 +29,9 @@ from codec_bench.models.endpoints.retries import (
     REPEATS,
     TOO_OFTEN,
     Patience,
-    Persistence,
-    Repeats,
+    RemainingAttempts,
     RequestFailed,
+    RetryPolicy,
 )
 from codec_bench.models.windows import WindowedRequest, join, split_windows
 from codec_bench.types import Request, Response
@@ -65,7 +65,7 @@ class RemoteModel(Model):
         UserError: an option has a wrong value, or holds a key.
     """
 
-    client: Persistence
+    client: RetryPolicy
     charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
     """Options of this kind of model that change an answer, for `identity`."""
@@ -183,14 +183,14 @@ class RemoteModel(Model):
             return Response.refused(refusal, attempts=0)
         # A thread pays off where audio is read and encoded, not for text.
         silent = next(clips_of(request), None) is None
-        windowed, body = self.prepared(request) if silent else await asyncio.to_thread(self.prepared, request)
+        windowed, body = self.prepare(request) if silent else await asyncio.to_thread(self.prepare, request)
         if isinstance(windowed, Response):
             return windowed
         answers: list[Response] = []
         for window in windowed.requests:
             if answers:
                 body = await asyncio.to_thread(self.encode, window)
-            answers.append(await self.concluded(window, self._instructed(window, body)))
+            answers.append(await self.finish_answer(window, self._instructed(window, body)))
             if answers[-1].status != "ok":
                 break
         try:
@@ -229,14 +229,14 @@ class RemoteModel(Model):
             parameters["max_tokens"] += parameters.get("reasoning_tokens", REASONING_TOKENS)
         out = dict(self.parameters)
         for name, value in parameters.items():
-            called = self.called(name)
+            called = self.service_parameter(name)
             if called is not None:
                 put(out, called, value)
             elif name not in self._untold and name not in ("reasoning_tokens", "repetition_penalty"):
                 self._untold[name] = "the way to this model has no such parameter"
         return out
 
-    def called(self, name: str) -> str | None:
+    def service_parameter(self, name: str) -> str | None:
         """Return the service's name of a parameter; None omits it."""
         for names in (self._learned, self.rename, self.words):
             if name in names:
@@ -244,7 +244,7 @@ class RemoteModel(Model):
         # Vendors of closed models reject a repetition penalty.
         return None if name == "repetition_penalty" and is_vendor(self.base_url) else name
 
-    def prepared(self, request: Request) -> tuple[WindowedRequest | Response, Any]:
+    def prepare(self, request: Request) -> tuple[WindowedRequest | Response, Any]:
         """Return a request's windows and the encoded first one, or a failed response."""
         try:
             windowed = split_windows(request, self.info, self.rate_hz)
@@ -252,13 +252,13 @@ class RemoteModel(Model):
             return Response.failed(error.message, attempts=0), None
         return windowed, self.encode(windowed.requests[0])
 
-    async def concluded(self, request: Request, answer: Awaitable[Response], *, share: float = 1.0) -> Response:
-        """Await an answer as recorded: errors as responses, priced, without the key.
+    async def finish_answer(self, request: Request, answer: Awaitable[Response], *, share: float = 1.0) -> Response:
+        """Await an answer and complete it: errors as responses, priced, without the key.
 
         Args:
             answer: raises as `answer` does. share: the fraction of the model's prices that is charged.
         """
-        counting = REPEATS.set(Repeats())
+        counting = REPEATS.set(RemainingAttempts())
         try:
             return self._priced(request, self._masked(await self._checked(request, answer)), share)
         finally:
@@ -294,7 +294,7 @@ class RemoteModel(Model):
                         name=self.info.name,
                         model=self.model,
                         audio_as=self.audio_as,
-                        others=self.set_by_options(),
+                        others=self.body_fields_of_options(),
                     )
                     if hint is not None:
                         raise UserError(as_reason(end.reason, "service_refusal"), hint=hint) from None
@@ -304,13 +304,13 @@ class RemoteModel(Model):
             body = await asyncio.to_thread(self.encode, request)
         return await self.answer(request, body)
 
-    def set_by_options(self) -> list[str]:
-        """Return the names in a body that the model's options set."""
+    def body_fields_of_options(self) -> list[str]:
+        """Return the names of the request-body fields that the model's options set."""
         return [*self.parameters, *(name for name in ("modalities", "voice") if name in self.changes_answers)]
 
     def _learn(self, end: RequestFailed, request: Request) -> bool:
-        """Learn which parameter a refusal rejects; return whether it names one."""
-        called = {name: self.called(name) for name in request.parameters}
+        """Learn which parameter a refusal rejects; returns whether it names one."""
+        called = {name: self.service_parameter(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}
         lesson = lesson_of(end.message, sent)
         if lesson is None:
@@ -336,7 +336,7 @@ class RemoteModel(Model):
         return replace(response, **shown, notes=notes, served=served)
 
     def _priced(self, request: Request, response: Response, share: float) -> Response:
-        usage = {**response.usage, **(self.prices.sent(request) if response.status == "ok" else {})}
+        usage = {**response.usage, **(self.prices.sent_parts(request) if response.status == "ok" else {})}
         sent = next(clips_of(request), None) is not None
         usage = self.prices.priced(usage, sent=sent, came=response.audio is not None, share=share)
         return replace(response, usage=usage)

@@ -56,24 +56,24 @@ class RequestGate:
         self._waiting_to_hold: deque[asyncio.Future[None]] = deque()
         self._doubling, self._cuts, self._closed_until = True, 0, 0.0
 
-    async def enter(self, places: Places | None = None) -> int:
+    async def enter(self, slots: HeldSlots | None = None) -> int:
         """Wait for a slot and return the ticket for `leave`.
 
         Args:
-            places: slots of the question; a held one is reused. Without `places`, held slots do not count (unrecorded
+            slots: slots of the question; a held one is reused. Without `slots`, held slots do not count (unrecorded
                 questions).
         """
         while True:
             while (pause := self._closed_until - self._clock()) > 0:
                 await self._sleep(pause)
-            if (places is not None and places.take(self)) or self._free(places is not None) > 0:
+            if (slots is not None and slots.take(self)) or self._free(slots is not None) > 0:
                 break
             slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            if places is None:
+            if slots is None:
                 self._waiting.append(slot)
             else:
                 self._waiting_to_hold.append(slot)
-                places.wait(self, slot)
+                slots.wait(self, slot)
             try:
                 await slot
             except asyncio.CancelledError:
@@ -84,18 +84,18 @@ class RequestGate:
         self.most = max(self.most, self.busy)
         return self._cuts
 
-    def leave(self, ticket: int, outcome: Outcome, places: Places | None = None) -> None:
+    def leave(self, ticket: int, outcome: Outcome, slots: HeldSlots | None = None) -> None:
         """Release the slot.
 
         Args:
             ticket: the result of `enter`.
             outcome: the result of the request.
-            places: slots of the question, which keeps this one after a good outcome until its answer is stored.
+            slots: slots of the question, which keeps this one after a good outcome until its answer is stored.
         """
         full = self.busy + self.held >= int(self.limit)
         self.busy -= 1
-        if places is not None and outcome == "good":
-            places.hold(self)
+        if slots is not None and outcome == "good":
+            slots.hold(self)
         if outcome == "good" and full:  # a limit that was not reached says nothing
             self.limit = min(float(self.ceiling), self.limit + (1.0 if self._doubling else 1.0 / self.limit))
         elif outcome == "crowded":
@@ -134,8 +134,8 @@ class RequestGate:
                     woken += 1
 
 
-class Places:
-    """The gate slots of a question until its answer is stored; a kill loses no more."""
+class HeldSlots:
+    """The gate's slots that a question holds until its answer is stored."""
 
     def __init__(self) -> None:
         self._at: list[RequestGate] = []
@@ -158,21 +158,21 @@ class Places:
             slot.set_result(None)
 
     def take(self, gate: RequestGate) -> bool:
-        """Reuse a held slot for the question's next request; return whether it had one."""
+        """Use a held slot for the question's next request; returns whether there was one."""
         if gate not in self._at:
             return False
         self._at.remove(gate)
         gate.held -= 1
         return True
 
-    def give_back(self) -> None:
-        """Release all slots; the question is over."""
+    def release_all(self) -> None:
+        """Release all slots. Call it once the question is finished."""
         self._over = True
         while self._at:
             self._at.pop().release()
 
 
-PLACES: ContextVar[Places | None] = ContextVar("places", default=None)
+HELD_SLOTS: ContextVar[HeldSlots | None] = ContextVar("held_slots", default=None)
 """Slots of the current question; None if its answer is not stored."""
 
 MOST_REQUESTS = 10
@@ -182,19 +182,19 @@ PATIENT_GROWTH, PATIENT_S, DAILY_S = 4.0, 3600.0, 3 * 3600.0
 """Waits of a patient client: growth, maximum, and interval for a daily quota."""
 
 
-class Repeats:
+class RemainingAttempts:
     """The remaining attempts of one question, for any reason."""
 
     def __init__(self) -> None:
         self.left = MOST_REQUESTS - 1
 
     def take(self) -> bool:
-        """Use one attempt; return whether there was one."""
+        """Use one attempt; returns whether any was left."""
         self.left -= 1
         return self.left >= 0
 
 
-REPEATS: ContextVar[Repeats | None] = ContextVar("repeats", default=None)
+REPEATS: ContextVar[RemainingAttempts | None] = ContextVar("repeats", default=None)
 """Attempts of the current question; None if each request counts alone."""
 
 T = TypeVar("T")
@@ -209,7 +209,7 @@ _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 RESUME_HINT = "answers so far are recorded; the same command continues"
 
 
-class Again(Exception):
+class RetryableError(Exception):
     """A failed attempt that may succeed when repeated.
 
     Args:
@@ -316,7 +316,7 @@ def is_crowded(status: int) -> bool:
     return status in (429, 503, 529)
 
 
-class Persistence:
+class RetryPolicy:
     """Repeats attempts until success or until `patience` ends, through a gate.
 
     Args:
@@ -345,7 +345,7 @@ class Persistence:
         self._good_at: float | None = None
         self.notify: Callable[[str], None] = lambda sentence: None
 
-    async def insist(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
+    async def run(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
         """Await `attempt()` until it returns.
 
         Args:
@@ -356,27 +356,27 @@ class Persistence:
             RequestFailed: there is no answer; the reason is that of the last attempt.
             UserError: every other request would fail too.
         """
-        began, attempts, timeouts, repeats = self._clock(), 0, 0, REPEATS.get() or Repeats()
+        began, attempts, timeouts, repeats = self._clock(), 0, 0, REPEATS.get() or RemainingAttempts()
         self._good_at = began if self._good_at is None else self._good_at
         while True:
             attempts += 1
             try:
                 return await self._once(attempt, attempts)
-            except Again as again:
-                timeouts += again.slow
+            except RetryableError as error:
+                timeouts += error.slow
                 tries = 1 if self._failures >= GONE else self.patience.attempts
                 spent = attempts >= tries or timeouts >= TIMEOUTS
-                wait = self._wait_s(again, attempts)
-                if (again.crowded or not spent) and not repeats.take():
-                    raise self._end(again, attempts, TOO_OFTEN) from None
-                if again.crowded:
-                    spent = self._throttled(again, wait, began)
+                wait = self._wait_s(error, attempts)
+                if (error.crowded or not spent) and not repeats.take():
+                    raise self._end(error, attempts, TOO_OFTEN) from None
+                if error.crowded:
+                    spent = self._on_throttled(error, wait, began)
                 elif self.patience.stops_s is not None:
                     spent = spent or wait > self.patience.stops_s
                 if spent:
-                    raise self._end(again, attempts) from None
-                if not (again.crowded or self.answered):
-                    self.notify(f"no answer yet, next try in {max(1, round(wait))} s; {_brief(again.reason)}")
+                    raise self._end(error, attempts) from None
+                if not (error.crowded or self.answered):
+                    self.notify(f"no answer yet, next try in {max(1, round(wait))} s; {_brief(error.reason)}")
             except RequestFailed as failure:
                 failure.attempts = attempts
                 if failure.refused and not self.answered:
@@ -392,14 +392,14 @@ class Persistence:
                 raise RequestFailed(denied.reason, attempts=attempts) from None
             await self._sleep(wait)
 
-    def _throttled(self, again: Again, wait: float, began: float) -> bool:
-        """Notify of throttling; return whether to give up this request, or end the run."""
+    def _on_throttled(self, error: RetryableError, wait_s: float, began_s: float) -> bool:
+        """Report throttling; returns True to give up the request. UserError ends the run."""
         now, limit_s = self._clock(), self.patience.stops_s
         if limit_s is not None:
-            silent_s = now + wait - (self._good_at or 0.0)
-            if again.daily or wait > limit_s or silent_s > limit_s:
-                why = f"the quota of the day is used up: {again.reason}" if again.daily else again.reason
-                asks = f", and asks to wait {wait:.0f} s" if again.wait_s is not None and wait > limit_s else ""
+            silent_s = now + wait_s - (self._good_at or 0.0)
+            if error.daily or wait_s > limit_s or silent_s > limit_s:
+                why = f"the quota of the day is used up: {error.reason}" if error.daily else error.reason
+                asks = f", and asks to wait {wait_s:.0f} s" if error.wait_s is not None and wait_s > limit_s else ""
                 raise UserError(
                     Diagnostic("service_stopped", cause=why, requests=asks),
                     hint=f"{RESUME_HINT}; --wait waits for as long as it takes",
@@ -407,9 +407,9 @@ class Persistence:
         places = int(self.gate.limit)
         slots = f"{places} slot{'s' if places != 1 else ''}"
         # Before the first answer it is not known that the service will ever take a request.
-        detail = "" if self.answered else f"; {_brief(again.reason)}"
-        self.notify(f"rate limited, next try in {max(1, round(wait))} s, {slots}{detail}")
-        return limit_s is not None and now - began + wait > self.patience.throttled_s
+        detail = "" if self.answered else f"; {_brief(error.reason)}"
+        self.notify(f"rate limited, next try in {max(1, round(wait_s))} s, {slots}{detail}")
+        return limit_s is not None and now - began_s + wait_s > self.patience.throttled_s
 
     def _count(self, reason: str, hint: str) -> None:
         """Count a refusal. The eighth in a row in the same words ends the run."""
@@ -420,7 +420,7 @@ class Persistence:
             raise UserError(Diagnostic("refused_alike", count=ALIKE, cause=reason), hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
-        places = PLACES.get()
+        places = HELD_SLOTS.get()
         ticket = await self.gate.enter(places)
         outcome: Outcome = "neutral"
         began = self._clock()
@@ -434,35 +434,35 @@ class Persistence:
             return Reply(value, self._clock() - began, number)
         except TimeoutError:
             outcome = "slow"
-            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
-        except Again as again:
-            outcome = "crowded" if again.crowded else "neutral"
+            raise RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+        except RetryableError as error:
+            outcome = "crowded" if error.crowded else "neutral"
             raise
         finally:
             self.gate.leave(ticket, outcome, places)
 
-    def _wait_s(self, again: Again, attempts: int) -> float:
-        if not again.crowded:
-            return self._jitter(attempts) if again.wait_s is None else again.wait_s
+    def _wait_s(self, error: RetryableError, attempts: int) -> float:
+        if not error.crowded:
+            return self._jitter(attempts) if error.wait_s is None else error.wait_s
         patient = self.patience.stops_s is None
         longest = self.patience.first_s * (PATIENT_GROWTH if patient else 2.0) ** min(attempts - 1, 16)
         longest = min(longest, PATIENT_S) if patient else longest
-        least = DAILY_S if patient and again.daily else self._rng.uniform(longest / 2, longest)
-        return max(again.wait_s or 0.0, least)
+        least = DAILY_S if patient and error.daily else self._rng.uniform(longest / 2, longest)
+        return max(error.wait_s or 0.0, least)
 
     def _jitter(self, attempts: int) -> float:
         longest = min(self.patience.longest_s, self.patience.first_s * 2 ** min(attempts - 1, 16))
         return self._rng.uniform(0.0, longest)
 
-    def _end(self, again: Again, attempts: int, code: str | None = None) -> Exception:
+    def _end(self, error: RetryableError, attempts: int, code: str | None = None) -> Exception:
         self._failures += 1
-        if again.disconnected and not self.answered:
+        if error.disconnected and not self.answered:
             return UserError(
-                as_reason(again.reason, "service_refusal"),
-                hint=again.hint or "is the server running, and is base_url right?",
+                as_reason(error.reason, "service_refusal"),
+                hint=error.hint or "is the server running, and is base_url right?",
             )
         sent = f"; the question was sent {MOST_REQUESTS} times" if code is not None else ""
-        return RequestFailed(again.reason + sent, attempts=attempts, code=code)
+        return RequestFailed(error.reason + sent, attempts=attempts, code=code)
 
 
 def _brief(text: str) -> str:

@@ -17,14 +17,21 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra
 from codec_bench.models.audio_payloads import audio_of, from_pieces
 from codec_bench.models.base import EMPTY
-from codec_bench.models.endpoints.bodies import understood
+from codec_bench.models.endpoints.bodies import parse_reply
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
-from codec_bench.models.endpoints.retries import Again, Denied, Persistence, RequestFailed, is_crowded, is_temporary
+from codec_bench.models.endpoints.retries import (
+    Denied,
+    RequestFailed,
+    RetryableError,
+    RetryPolicy,
+    is_crowded,
+    is_temporary,
+)
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -48,8 +55,8 @@ def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) 
     try:
         event = parse_json(message)
     except ValueError:
-        raise Again(f"an event is not JSON: {clean(str(message))}") from None
-    return understood(read, event, "event")
+        raise RetryableError(f"an event is not JSON: {clean(str(message))}") from None
+    return parse_reply(read, event, "event")
 
 
 class SocketModel(RemoteModel):
@@ -66,7 +73,7 @@ class SocketModel(RemoteModel):
         """Create `client` for retries. Every attempt opens its own connection."""
         check_url(self.base_url, ("ws", "wss"))
         check_headers(self.headers)
-        self.client = Persistence(self.ceiling, self.patience)
+        self.client = RetryPolicy(self.ceiling, self.patience)
         self._send_headers: dict[str, str] = {}
         self._secrets: tuple[str, ...] = ()
 
@@ -109,7 +116,7 @@ class SocketModel(RemoteModel):
 
     async def answer(self, request: Request, body: list[str]) -> Response:
         """Return one answer."""
-        reply = await self.client.insist(lambda: self._attempt(body))
+        reply = await self.client.run(lambda: self._attempt(body))
         written: ChatReply = reply.value
         about = reply.about(model=written.model, revision=written.revision)
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
@@ -144,7 +151,7 @@ class SocketModel(RemoteModel):
                 for event in rest:
                     await socket.send(event)
                 rest = []
-        raise Again("the connection was closed before the answer was complete")
+        raise RetryableError("the connection was closed before the answer was complete")
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[ClientConnection]:
@@ -170,14 +177,16 @@ class SocketModel(RemoteModel):
         except exceptions.InvalidStatus as error:
             raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
         except exceptions.WebSocketException as error:
-            raise Again(f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}") from None
+            raise RetryableError(
+                f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}"
+            ) from None
         except OSError as error:
             if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
                 raise
-            raise Again(
+            raise RetryableError(
                 Diagnostic("nothing_answers", url=self.base_url, cause=clean(str(error))), disconnected=True
             ) from None
-        except (Again, RequestFailed) as trouble:
+        except (RetryableError, RequestFailed) as trouble:
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
@@ -195,7 +204,9 @@ class SocketModel(RemoteModel):
         reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
         if is_temporary(status):
             crowded = is_crowded(status)
-            return Again(reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message))
+            return RetryableError(
+                reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message)
+            )
         hint = f"is the key in the environment variable {self.key.env} right, and the model's name?"
         return Denied(
             reason,

@@ -10,7 +10,7 @@ from scripted_models import Recording
 
 from codec_bench.benchmark.asking import canaries as watching
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
-from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.report.answers import answer_notes
 from codec_bench.stats.answers import answers_of
@@ -122,13 +122,13 @@ def test_canaries_are_paid_for_and_none_is_sent_beyond_the_limit(tmp_path):
 
     ask(tmp_path, model := Paid(), range(6))
     assert len(model.requests) == 6
-    spending = Purse(max_cost_usd=0.35).of(model)
+    spending = Budget(max_cost_usd=0.35).open_account(model)
     ask(tmp_path, model, (), spending=spending)
     with closing(Run(tmp_path)) as run:
         result = answers_of(run)
     assert (result.cost_usd, result.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
-    assert len(model.requests) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
-    assert "the limit of 0.35 USD is reached" in spending.purse.why
+    assert len(model.requests) == 6 + 3 and spending.budget.spent_usd == pytest.approx(0.3)
+    assert "the limit of 0.35 USD is reached" in spending.budget.stop_reason
 
 
 def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):

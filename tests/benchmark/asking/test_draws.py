@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.audio import clip as clips
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.benchmark.asking.variants import Draws, arranged, with_seed
+from codec_bench.benchmark.asking.variants import Draws, arrange_options, with_seed
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, Prompt
 from codec_bench.benchmark.definition.schema import Template
@@ -53,7 +53,7 @@ def calls(monkeypatch):
 
 @pytest.mark.parametrize("rotated", [False, True])
 def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_path):
-    orders = partial(arranged, ordering="all-rotations", seed=0) if rotated else None
+    orders = partial(arrange_options, ordering="all-rotations", seed=0) if rotated else None
     drawn = list(Draws(list(questions()), 1 if rotated else 20, PROMPT.wording_of, orders, rotated=rotated))
     assert len(drawn) == (12 if rotated else 60)
     cache = ResponseCache(tmp_path / "cache.sqlite")
@@ -86,7 +86,7 @@ def test_a_question_that_is_sent_once_is_passed_on_as_it_is():
 
 def test_rotations_are_draws_also_of_a_question_without_options():
     plain = Question("q", {"audio": None}, ("a",))
-    (only,) = Draws([plain], 1, arranged=partial(arranged, ordering="all-rotations", seed=0), rotated=True)
+    (only,) = Draws([plain], 1, arranged=partial(arrange_options, ordering="all-rotations", seed=0), rotated=True)
     assert (only.id, only.draw_of, only.draw) == ("q", "q", 0)
 
 

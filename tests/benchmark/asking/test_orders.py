@@ -7,11 +7,11 @@ import json
 import pytest
 from refusals import refuses
 
-from codec_bench.benchmark.asking.variants import POSITION, ROTATION, arranged, check_orders, reordered
+from codec_bench.benchmark.asking.variants import POSITION, ROTATION, arrange_options, check_orders, reorder_options
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.benchmark.reading.choices import choices_of, named
+from codec_bench.benchmark.reading.choices import choices_of, named_choices
 from codec_bench.store.draws import ORDER
 
 TEXTS = ["a cat", "a dog", "a cow", "a door"]
@@ -34,10 +34,10 @@ def question(fields, key="B"):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_keeps_its_form(form):
-    one = reordered(question(FORMS[form]), "CADB")
+    one = reorder_options(question(FORMS[form]), "CADB")
     assert choices_of(one.fields) == dict(zip("ABCD", ["a cow", "a cat", "a door", "a dog"]))
     assert one.fields[ORDER] == "CADB" and one.fields["question"] == "What is heard?"
-    back = reordered(one, "BDAC")
+    back = reorder_options(one, "BDAC")
     assert {name: value for name, value in back.fields.items() if name != ORDER} == question(FORMS[form]).fields
 
 
@@ -45,10 +45,10 @@ def test_every_form_keeps_its_form(form):
 @pytest.mark.parametrize("key", KEYS)
 def test_the_key_follows_and_an_answer_is_right_in_one_place_alone(form, key):
     metric = load_answer_metric("accuracy[choice]")
-    rotations = arranged(question(FORMS[form], key), "all-rotations", 0)
+    rotations = arrange_options(question(FORMS[form], key), "all-rotations", 0)
     assert [one.subsets for one in rotations] == [{POSITION: p, ROTATION: str(r)} for r, p in enumerate("BADC")]
     for one in rotations:
-        (right,) = {letter for text in one.references for letter in named(text, choices_of(one.fields))}
+        (right,) = {letter for text in one.references for letter in named_choices(text, choices_of(one.fields))}
         assert choices_of(one.fields)[right] == "a dog" and one.subsets[POSITION] == right
         texts = [Answer("q", letter, one.references, one.fields, "en", letter) for letter in "ABCD"]
         assert [score.value for score in metric.compute(texts)] == [float(letter == right) for letter in "ABCD"]
@@ -58,9 +58,9 @@ def test_the_key_follows_and_an_answer_is_right_in_one_place_alone(form, key):
 
 def test_shuffling_depends_on_seed_and_id_alone():
     questions = [Question(f"q{n}", {"choices": TEXTS}, ("a dog",)) for n in range(200)]
-    orders = [arranged(one, "shuffled", 3)[0].fields[ORDER] for one in questions]
-    assert orders == [arranged(one, "shuffled", 3)[0].fields[ORDER] for one in reversed(questions)][::-1]
-    assert orders != [arranged(one, "shuffled", 4)[0].fields[ORDER] for one in questions]
+    orders = [arrange_options(one, "shuffled", 3)[0].fields[ORDER] for one in questions]
+    assert orders == [arrange_options(one, "shuffled", 3)[0].fields[ORDER] for one in reversed(questions)][::-1]
+    assert orders != [arrange_options(one, "shuffled", 4)[0].fields[ORDER] for one in questions]
     assert all(20 < [order[0] for order in orders].count(letter) < 80 for letter in "ABCD")
 
 
@@ -79,18 +79,18 @@ def test_shuffling_depends_on_seed_and_id_alone():
 )
 def test_options_that_name_places_or_are_none_stay(texts):
     one = question({"choices": texts}, "a cat")
-    assert arranged(one, "all-rotations", 0) == [one] == arranged(one, "shuffled", 0)
+    assert arrange_options(one, "all-rotations", 0) == [one] == arrange_options(one, "shuffled", 0)
 
 
 def test_a_key_that_is_no_option_stays_as_it_is():
-    one = reordered(question({"choices": TEXTS}, "a bird"), "BCDA")
+    one = reorder_options(question({"choices": TEXTS}, "a bird"), "BCDA")
     assert one.references == ("a bird",) and POSITION not in one.subsets
-    same = reordered(question({"choices": ["a dog", "A dog.", "a cow"]}, "a dog"), "BCA")
+    same = reorder_options(question({"choices": ["a dog", "A dog.", "a cow"]}, "a dog"), "BCA")
     assert same.references == ("a dog",) and POSITION not in same.subsets, "two options are equal"
 
 
 def test_as_written_changes_nothing_and_other_words_are_refused():
     one = question(FORMS["list"])
-    assert arranged(one, "given", 0) == [one]
+    assert arrange_options(one, "given", 0) == [one]
     with refuses("option_order", known="given, shuffled, all-rotations"):
         check_orders("random")

@@ -17,13 +17,13 @@ from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
-from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, plain_fields, shown
+from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, format_request, plain_fields
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.models.endpoints.retries import Persistence
+from codec_bench.models.endpoints.retries import RetryPolicy
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE, Run
@@ -105,7 +105,7 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
     """A model over HTTP has twice as many questions at hand as its gate lets through; some ask twice, and canaries go
     past.
     """
-    options, dropped, client = [], [], Persistence(places)
+    options, dropped, client = [], [], RetryPolicy(places)
 
     class Paid(Recording):
         charges, tells_apart = True, False
@@ -119,7 +119,7 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
                     await asyncio.sleep(0)
 
             for _ in range(1 + hash(request.id) % 2):
-                await client.insist(attempt)
+                await client.run(attempt)
             options.append(request.id)
             return await super().ask(request)
 
@@ -396,7 +396,7 @@ def test_what_a_model_received_is_shown_in_words():
         (Message("system", ("Be brief.",)), Message("user", ("Who?", sound))),
         {"text": "Hi", "prompt_audio": sound},
     )
-    assert shown(request) == "system: Be brief.\n\nuser: Who? <audio>\n\ntext: Hi\n\nprompt_audio: <audio>"
+    assert format_request(request) == "system: Be brief.\n\nuser: Who? <audio>\n\ntext: Hi\n\nprompt_audio: <audio>"
     fields = {"a": 1, "b": sound, "c": [sound, "x"], "d": b"RIFF", "e": ["x"], "f": None}
     assert plain_fields(fields) == {"a": 1, "e": ["x"], "f": None}
 

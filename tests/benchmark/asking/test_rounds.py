@@ -13,7 +13,7 @@ from refusals import refuses
 from scripted_models import Recording
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.asking.question_loop import Asking, shown
+from codec_bench.benchmark.asking.question_loop import Asking, format_request
 from codec_bench.benchmark.asking.rounds import rounds_of
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
@@ -101,7 +101,7 @@ def test_each_round_is_sent_with_the_answers_before_it(tmp_path, concurrency):
 
 def test_a_prompt_shows_where_the_model_will_answer():
     request = Prompt("inline", TEMPLATE, "messages").render(question("a", 2))
-    assert rounds_of(request) == 2 and "assistant: (what the model answers)" in shown(request)
+    assert rounds_of(request) == 2 and "assistant: (what the model answers)" in format_request(request)
     with pytest.raises(ValueError, match="'rounds' is 'sounds'"):
         Template.model_validate({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]})
 

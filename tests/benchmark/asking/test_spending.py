@@ -6,7 +6,7 @@ import pytest
 from refusals import Containing, refuses
 
 from codec_bench.benchmark.asking.sending import Answering, send_requests
-from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 
@@ -49,40 +49,42 @@ def all_of(model, spending, n=50):
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
 def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     model = Dear(0.3, concurrency)
-    spending = Purse(max_cost_usd=5.0).of()
+    spending = Budget(max_cost_usd=5.0).open_account()
     answered = all_of(model, spending)
-    assert len(answered) == model.requests == 16 and spending.purse.spent_usd == pytest.approx(4.8)
-    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.purse.why
+    assert len(answered) == model.requests == 16 and spending.budget.spent_usd == pytest.approx(4.8)
+    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.budget.stop_reason
 
 
 def test_without_a_limit_reached_everything_is_sent_at_once():
     model = Dear(0.01)
-    spending = Purse(max_cost_usd=5.0, max_hours=1.0).of()
-    assert len(all_of(model, spending)) == 50 and spending.purse.why is None and model.most == 4
+    spending = Budget(max_cost_usd=5.0, max_hours=1.0).open_account()
+    assert len(all_of(model, spending)) == 50 and spending.budget.stop_reason is None and model.most == 4
 
 
 def test_an_unknown_cost_ends_it_after_one_answer():
     model = Dear(None)
-    spending = Purse(max_cost_usd=5.0).of()
+    spending = Budget(max_cost_usd=5.0).open_account()
     assert len(all_of(model, spending)) == model.requests == 1
-    assert "cost of an answer of 'NAME' is not known" in spending.purse.why and "prices=" in spending.purse.hint
+    assert (
+        "cost of an answer of 'NAME' is not known" in spending.budget.stop_reason and "prices=" in spending.budget.hint
+    )
 
 
 def test_a_limit_of_hours():
     now = iter(range(0, 10**9, 600))  # every look at the clock is ten minutes later
     model = Dear(None, concurrency=1)
-    spending = Purse(max_hours=1.0, clock=lambda: next(now)).of()
-    assert len(all_of(model, spending)) == 5 and spending.purse.why == "the limit of 1 hours is reached"
+    spending = Budget(max_hours=1.0, clock=lambda: next(now)).open_account()
+    assert len(all_of(model, spending)) == 5 and spending.budget.stop_reason == "the limit of 1 hours is reached"
 
 
 def test_the_price_that_is_missing_is_named():
     model = Dear(None)
     model.unpriced = lambda response: ("audio_input",)
-    spending = Purse(max_cost_usd=5.0).of(model)
+    spending = Budget(max_cost_usd=5.0).open_account(model)
     all_of(model, spending)
     assert (
-        "unknown: audio_input" in spending.purse.why
-        and "--set dear.prices='{audio_input: PRICE}'" in spending.purse.hint
+        "unknown: audio_input" in spending.budget.stop_reason
+        and "--set dear.prices='{audio_input: PRICE}'" in spending.budget.hint
     )
 
 
@@ -90,7 +92,7 @@ def test_the_price_that_is_missing_is_named():
 def test_what_a_limit_holds_back_is_counted(n):
     """Five dollars pay for 16 answers of 0.3; the rest of the questions were not sent."""
     model = Dear(0.3)
-    answering = Answering(model, None, None, None, {}, spending=Purse(max_cost_usd=5.0).of(), shared=True)
+    answering = Answering(model, None, None, None, {}, spending=Budget(max_cost_usd=5.0).open_account(), shared=True)
 
     async def run():
         questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))

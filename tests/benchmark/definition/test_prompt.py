@@ -78,7 +78,7 @@ def test_parts_are_omitted_where_there_is_nothing():
     prompt = Prompt("p", spec, "fields")
     assert "prompt_text" in prompt.render(question(text="hallo", prompt_text="wie geht es")).fields
     assert "prompt_text" not in prompt.render(question(text="hallo")).fields
-    assert "prompt_text" not in prompt.demanded and {"text", "audio"} <= prompt.demanded
+    assert "prompt_text" not in prompt.required_columns and {"text", "audio"} <= prompt.required_columns
 
 
 def test_an_unknown_prompt_suggests_and_a_missing_side_says_so():
@@ -212,7 +212,7 @@ def test_a_prompt_without_wordings_is_sent_as_before():
 
 def test_a_wording_reads_columns_and_may_not_do_more_than_a_text():
     prompt = Prompt("p", worded("Is it {{ labels | join(' or ') }}?", "{{ other }}"), "messages")
-    assert prompt.columns == prompt.demanded == {"audio", "labels", "other"}
+    assert prompt.columns == prompt.required_columns == {"audio", "labels", "other"}
     with refuses("template_forbidden"):
         Prompt("p", worded("fine", "{{ labels.append(1) }}"), "messages")
 

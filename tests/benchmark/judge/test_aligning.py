@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from codec_bench.benchmark.judge.aligning import by_rule
+from codec_bench.benchmark.judge.aligning import score_by_rule
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.replies import read_letter
 from codec_bench.benchmark.metrics.base import Answer
@@ -140,4 +140,4 @@ def test_a_question_that_holds_its_answer_twice_or_not_at_all():
         ) and "'organ' is none of the choices" in dropped.reason
     assert OFFICIAL.requests(Answer("q1", "B", ("B",), {"question": "?"}), None, 0).status == "undefined"
     with pytest.raises(UnknownName, match="option-letter"):
-        by_rule("option-leter", twice, "p")
+        score_by_rule("option-leter", twice, "p")

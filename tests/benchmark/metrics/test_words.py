@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.benchmark.reading.choices import choices_of, label_of, without_label
-from codec_bench.benchmark.reading.grammar import decided
+from codec_bench.benchmark.reading.choices import choices_of, label_of, remove_label
+from codec_bench.benchmark.reading.grammar import decide_options
 from codec_bench.benchmark.reading.mentions import mentions_of
 from codec_bench.benchmark.reading.words import contains, plain, words
 
@@ -44,7 +44,9 @@ def test_a_row_of_words():
 )  # fmt: skip
 def test_phrases(text, actual):
     labels = {label: label for label in ("rock", "rock and roll", "jazz", "no", "摇滚")}
-    assert decided(text, mentions_of(text, labels), options=5) - ({"no"} if actual != {"no"} else set()) == actual
+    assert (
+        decide_options(text, mentions_of(text, labels), options=5) - ({"no"} if actual != {"no"} else set()) == actual
+    )
 
 
 def test_one_form_of_writing():
@@ -62,7 +64,7 @@ def test_one_form_of_writing():
     ],
 )
 def test_labels_of_choices(choice, label, rest):
-    assert (label_of(choice), without_label(choice)) == (label, rest)
+    assert (label_of(choice), remove_label(choice)) == (label, rest)
 
 
 def test_choices_without_a_common_form():

@@ -6,7 +6,7 @@ import pytest
 from reading_time import fill, is_proportional
 from refusals import refuses
 
-from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on, versioned
+from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on, version_steps
 from codec_bench.benchmark.reading.base import FORMAT_IGNORED
 from codec_bench.messages.errors import UnknownName, UserError
 
@@ -82,7 +82,7 @@ def test_hostile_answers_take_time_in_proportion_to_their_length(name):
 
 
 def test_a_changed_reading_of_decisions_is_another_protocol():
-    assert versioned(["strip-tags", "label[a,b]", "official/rul-muchomusic"]) == [
+    assert version_steps(["strip-tags", "label[a,b]", "official/rul-muchomusic"]) == [
         "strip-tags",
         "label[a,b]/3",
         "official/rul-muchomusic",

@@ -16,10 +16,10 @@ from codec_bench.models.endpoints.retries import (
     DAILY_S,
     MOST_REQUESTS,
     TOO_OFTEN,
-    Again,
     Patience,
-    Persistence,
     RequestFailed,
+    RetryableError,
+    RetryPolicy,
 )
 
 from ...apps.conversation.virtual import VirtualLoop
@@ -223,19 +223,19 @@ def test_a_service_of_one_request_a_second_loses_nothing():
     for text in (None, 1.0):
         loop = VirtualLoop()
         free, at, answered = 3.0, [loop.time()], []
-        client = Persistence(64, Patience(), clock=loop.time, rng=random.Random(5))
+        client = RetryPolicy(64, Patience(), clock=loop.time, rng=random.Random(5))
 
         async def attempt(text=text, at=at, loop=loop, answered=answered):
             nonlocal free
             await asyncio.sleep(0.1)
             free, at[0] = min(3.0, free + loop.time() - at[0]), loop.time()
             if free < 1.0:
-                raise Again("429", crowded=True, wait_s=text)
+                raise RetryableError("429", crowded=True, wait_s=text)
             free -= 1.0
             answered.append(loop.time())
 
         async def main(client=client, attempt=attempt):
-            await asyncio.gather(*(client.insist(attempt) for _ in range(200)))
+            await asyncio.gather(*(client.run(attempt) for _ in range(200)))
 
         with asyncio.Runner(loop_factory=lambda loop=loop: loop) as runner:
             runner.run(main())

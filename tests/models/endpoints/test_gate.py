@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.models.endpoints.retries import PLACES, Persistence, Places, RequestGate
+from codec_bench.models.endpoints.retries import HELD_SLOTS, HeldSlots, RequestGate, RetryPolicy
 
 
 def run_gate(slots, ceiling, requests=4000, start=64):
@@ -87,17 +87,17 @@ def test_a_question_that_sends_two_requests_at_once_does_not_wait_for_its_own_pl
     """
 
     async def main():
-        client = Persistence(1)
+        client = RetryPolicy(1)
 
         async def attempt():
             await asyncio.sleep(0)
 
         async def question():
-            places = Places()
-            PLACES.set(places)
-            await asyncio.gather(*(asyncio.create_task(client.insist(attempt)) for _ in range(3)))
+            places = HeldSlots()
+            HELD_SLOTS.set(places)
+            await asyncio.gather(*(asyncio.create_task(client.run(attempt)) for _ in range(3)))
             held = client.gate.held
-            places.give_back()
+            places.release_all()
             return held
 
         held = [await asyncio.wait_for(one, 5) for one in [asyncio.create_task(question()) for _ in range(4)]]
@@ -113,15 +113,15 @@ def test_a_request_that_ends_after_its_question_was_abandoned_holds_no_place():
     """
 
     async def main():
-        client, ended = Persistence(1), asyncio.Event()
-        places = Places()
-        PLACES.set(places)
-        late = asyncio.create_task(client.insist(ended.wait))
+        client, ended = RetryPolicy(1), asyncio.Event()
+        places = HeldSlots()
+        HELD_SLOTS.set(places)
+        late = asyncio.create_task(client.run(ended.wait))
         await asyncio.sleep(0)
-        places.give_back()
+        places.release_all()
         ended.set()
         await late
-        PLACES.set(Places())
-        await asyncio.wait_for(client.insist(lambda: asyncio.sleep(0)), 5)
+        HELD_SLOTS.set(HeldSlots())
+        await asyncio.wait_for(client.run(lambda: asyncio.sleep(0)), 5)
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ from refusals import Containing, refuses
 
 from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.json_endpoint import at
+from codec_bench.models.endpoints.json_endpoint import value_at
 from codec_bench.types import Message, Request
 
 BODY = {
@@ -128,4 +128,4 @@ def test_answers_that_are_none(kit, answer, message):
 
 def test_paths():
     body = {"a": [{"b": 1}, 2]}
-    assert [at(body, p) for p in ("a.0.b", "a.-1", "a.7", "a.x", "b", "a.1.c")] == [1, 2, None, None, None, None]
+    assert [value_at(body, p) for p in ("a.0.b", "a.-1", "a.7", "a.x", "b", "a.1.c")] == [1, 2, None, None, None, None]

@@ -171,7 +171,7 @@ class OneByOne:
 
 
 @contextmanager
-def drawing(settings: FamilySettings, device: str) -> Iterator[None]:
+def seeded(settings: FamilySettings, device: str) -> Iterator[None]:
     """Seed random numbers within the context from the request, and only there."""
     if not settings.sampled:
         yield

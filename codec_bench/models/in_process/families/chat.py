@@ -17,7 +17,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.models.base import EMPTY
-from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, Loading, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, Loading, seeded
 from codec_bench.models.in_process.families.checkpoint import As, load_net, read_config
 from codec_bench.networks.precision import computing
 from codec_bench.types import Request, Response, Sound
@@ -120,7 +120,7 @@ class Chat(Family):
         collated = self.collate(rows)
         counts = collated["attention_mask"].sum(dim=1).tolist()  # here, where nothing waits for the device
         inputs = self.on_device(collated)
-        with computing(self.loading.device, "float32"), self.around(rows), drawing(settings, self.loading.device):
+        with computing(self.loading.device, "float32"), self.around(rows), seeded(settings, self.loading.device):
             out = self.net_that_writes().generate(
                 **inputs,
                 generation_config=self.generation(settings),
@@ -140,7 +140,7 @@ class Chat(Family):
         return nullcontext()
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stack rows. Per-token inputs are padded on the left; others have one shape."""
+        """Stack rows into a batch: left-pad inputs per token; others have equal shapes."""
         import torch
 
         width = max(row.inputs["input_ids"].shape[1] for row in rows)

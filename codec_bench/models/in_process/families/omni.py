@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
-from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, drawing, hearing
+from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, hearing, seeded
 from codec_bench.models.in_process.families.chat import Chat
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Response
@@ -65,7 +65,7 @@ class Omni(Chat):
         # The talker samples, even if the thinker is greedy.
         spoken = FamilySettings(temperature=1.0, seed=settings.seed)
         voice = {"speaker": self.loading.speaker} if self.loading.speaker else {}
-        with computing(self.loading.device, "float32"), drawing(spoken, self.loading.device):
+        with computing(self.loading.device, "float32"), seeded(spoken, self.loading.device):
             options = {**voice, **self.thinker(settings)}
             tokens, wave = self.net.generate(**inputs, generation_mode="audio", **options)
         prompt_tokens = inputs["input_ids"].shape[1]

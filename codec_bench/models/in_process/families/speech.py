@@ -11,7 +11,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY
-from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, seeded
 from codec_bench.models.in_process.families.checkpoint import As, load_net
 from codec_bench.networks.precision import computing
 from codec_bench.text.language import base_language
@@ -61,7 +61,7 @@ class WhisperModel(Family):
             {"temperature": settings.temperature, "do_sample": True} if settings.sampled else {"do_sample": False}
         )
         options = {"language": rows[0].group, "task": "transcribe"} if _is_multilingual(self.net) else {}
-        with computing(self.loading.device, "float32"), drawing(settings, self.loading.device):
+        with computing(self.loading.device, "float32"), seeded(settings, self.loading.device):
             out = self.net.generate(
                 features, max_new_tokens=room, num_beams=1, return_timestamps=False, **options, **sampling
             )
@@ -110,13 +110,13 @@ class Vits(Family):
         return FamilyRow(dict(inputs), wants=request.wants)
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Return speech for each row."""
+        """Synthesise each row's text, one after the other; `settings` give the seed."""
         return [self._speak(row, settings) for row in rows]
 
     def _speak(self, row: FamilyRow, settings: FamilySettings) -> Response:
         noise = FamilySettings(temperature=1.0, seed=settings.seed)
         inputs = {key: value.to(self.loading.device) for key, value in row.inputs.items()}
-        with computing(self.loading.device, "float32"), drawing(noise, self.loading.device):
+        with computing(self.loading.device, "float32"), seeded(noise, self.loading.device):
             wave = self.net(**inputs).waveform
         audio = Audio(wave.reshape(1, -1).float().cpu().numpy(), self.net.config.sampling_rate)
         return Response(audio=audio, finish="stop")

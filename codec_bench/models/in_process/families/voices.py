@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from codec_bench.audio.clip import Clip
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, WeightsError, optional_package
-from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, seeded
 from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, read_settings
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Request, Response
@@ -169,7 +169,7 @@ class Voice(Family):
         noise = FamilySettings(temperature=1.0, seed=settings.seed)
         waves, cut = [], False
         try:
-            with computing(device, "float32"), drawing(noise, device):
+            with computing(device, "float32"), seeded(noise, device):
                 for inputs, room in zip(row.parts, row.rooms, strict=True):
                     there = {key: self._there(value) for key, value in inputs.items()}
                     wave, is_complete = self.speak(there, room, self._sampling(row, settings))
@@ -446,7 +446,7 @@ class VibeVoice(Voice):
     net_class, processor_class = "VibeVoiceForConditionalGeneration", "VibeVoiceProcessor"
 
     def load(self) -> None:
-        """Load network and processor; needs diffusers for the noise schedule."""
+        """Load network and processor; needs diffusers for the noise scheduler."""
         optional_package("diffusers", MissingExtra("VibeVoice's schedule of noise", "diffusers", "audio-llm"))
         super().load()
         self.frame_rate = self.rate_hz / self.net.config.audio_config.hop_length
