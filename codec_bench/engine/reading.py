@@ -161,7 +161,7 @@ class ReadStage:
         self.facts: dict[str, Any] = {}
 
     def run(self, works: Sequence[ReadWork], segments: Segments) -> tuple[list[ReadResult | Fault], dict[str, float]]:
-        """Returns one `ReadResult` per sample."""
+        """Return one `ReadResult` per sample."""
         return [self._read(work, segments) for work in works], {}
 
     def _read(self, work: ReadWork, segments: Segments) -> ReadResult:

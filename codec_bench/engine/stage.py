@@ -177,7 +177,7 @@ class CodecStage:
     def run(
         self, works: Sequence[CodecWork], segments: Segments, prepared: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `CodecResult` or `Fault` per work, and seconds per step."""
+        """Return one `CodecResult` or `Fault` per work, and seconds per step."""
         from codec_bench.codecs.adapt import reconstruct_prepared
 
         coded = reconstruct_prepared(self.codec, self.prepare(works, segments) if prepared is None else prepared)
@@ -208,7 +208,7 @@ class CheckStage:
         self.facts: dict[str, Any] = {}
 
     def run(self, works: Sequence[CheckWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `CheckResult` per work."""
+        """Return one `CheckResult` per work."""
         return [self._check(work) for work in works], {}
 
     def _check(self, work: CheckWork) -> CheckResult:
@@ -241,7 +241,7 @@ class StepStage:
         self._program = load_attribute(request.PROGRAM)(request, announce)
 
     def run(self, works: Sequence[StepWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `StepResult` per work."""
+        """Return one `StepResult` per work."""
         return [self._do(work) for work in works], {}
 
     def _do(self, work: StepWork) -> StepResult:
@@ -271,7 +271,7 @@ class FeatureStage:
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Returns one feature result or `Fault` per signal, from the output of `prepare`."""
+        """Return one feature result or `Fault` per signal, from the output of `prepare`."""
         batch = self.prepare(works, segments) if batch is None else batch
         if isinstance(self.feature, PreparedFeature):
             results = self.feature.compute_prepared(batch)
@@ -312,7 +312,7 @@ class MetricStage:
         self._foreign = bool(spec.owner)
 
     def run(self, works: Sequence[MetricWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
-        """Returns a dictionary of scores per item, and seconds per metric."""
+        """Return a dictionary of scores per item, and seconds per metric."""
         from codec_bench.metrics.base import SharedResults
 
         scores: list[dict[str, Score]] = []

@@ -97,7 +97,7 @@ class Cascade(Model):
         return self.answers.untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
-        """As `Model.set_waiting`, for both models."""
+        """Implement `Model.set_waiting`, for both models."""
         self.recogniser.set_waiting(notify, patient=patient)
         self.answers.set_waiting(notify, patient=patient)
 

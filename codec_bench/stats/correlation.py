@@ -33,7 +33,7 @@ class Coefficient:
     note: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values: `value`, `ci95` as `[low, high]` or None, `note`."""
+        """Convert to JSON values: `value`, `ci95` as `[low, high]` or None, `note`."""
         ends = None if self.low is None or self.high is None else [self.low, self.high]
         return {"value": self.value, "ci95": ends, "note": self.note}
 

@@ -282,13 +282,13 @@ def _note(
 
 
 def check_level(level: float) -> None:
-    """Raises UserError if a level is not between 0 and 1."""
+    """Raise UserError if a level is not between 0 and 1."""
     if not isinstance(level, Real) or not 0 < level < 1:
         raise UserError(Diagnostic("level_value", level=level))
 
 
 def check_seed(seed: int) -> None:
-    """Raises UserError if a seed is no whole number of at least 0."""
+    """Raise UserError if a seed is no whole number of at least 0."""
     if not isinstance(seed, Integral) or seed < 0:
         raise UserError(Diagnostic("seed_value", seed=seed))
 

@@ -268,7 +268,7 @@ def compare_items(
     fold: Fold = ratios,
     bounds: Bounds | None = None,
 ) -> Comparison:
-    """Compares two systems over the items for which both have a number, in any order.
+    """Compare two systems over the items for which both have a number, in any order.
 
     Args:
         a_items, b_items: the scores of A and of B, ids unique within each.

@@ -13,7 +13,7 @@ import soundfile
 
 from codec_bench import compare, merge, site
 from codec_bench.apps.leaderboards.codecs import codec_board
-from codec_bench.apps.site.contradictions import placed
+from codec_bench.apps.site.contradictions import assign_boards
 from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.report.data_warnings import warned_notes
 from codec_bench.report.page.columns import data_sets
@@ -127,12 +127,12 @@ def test_a_run_with_sounds_that_could_not_be_read_or_are_not_there_yet_finds_its
             ("empty", None, {}), ("other part", None, {"004": "another"}),
         )
     ]  # fmt: skip
-    put = {entry["key"]: entry["board"] for entry in placed(entries)}
+    put = {entry["key"]: entry["board"] for entry in assign_boards(entries)}
     assert put["whole"] == put["part"] | {"sounds": put["whole"]["sounds"]}
     assert put["whole"]["key"] == put["empty"]["key"] != put["other"]["key"] == put["other part"]["key"]
     assert (put["whole"]["title"], put["other"]["title"]) == ("data", "data (other sounds)")
     # Who heard a whole set has the same address in every order.
-    assert placed(entries[2:3])[0]["board"]["key"] == put["other"]["key"]
+    assert assign_boards(entries[2:3])[0]["board"]["key"] == put["other"]["key"]
 
 
 def test_compare_says_that_the_sounds_were_others(run_it, tmp_path, sounds, command):

@@ -990,14 +990,14 @@ class Sites(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the site over with one file changed: what is not as it was written is refused."""
-        from codec_bench.apps.site.api import take_over
+        from codec_bench.apps.site.api import copy_runs
         from codec_bench.apps.site.folder import SiteFolder
 
         position = data[0] % len(self.files) if data else 0
         self.files[position].write_bytes(data[1:])
         mine = SiteFolder(self.folder / "mine")
         try:
-            take_over(mine, SiteFolder(self.folder / "theirs"))
+            copy_runs(mine, SiteFolder(self.folder / "theirs"))
             assert data[1:] == self.complete[position]
         finally:
             self.files[position].write_bytes(self.complete[position])

@@ -50,7 +50,7 @@ class PairAgreement:
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {"n": self.n, "units": self.units, **{k: c.as_dict() for k, c in self.coefficients.items()}}
 
 

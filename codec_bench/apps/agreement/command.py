@@ -138,7 +138,7 @@ def _print(result: Agreement) -> None:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
     print_lines(written.subset_notes(result))
     _print_standard(result.standard)
-    first = written.crossed(result)[0]
+    first = written.confusion_pairs(result)[0]
     print_lines([f"rows: {first.reference}; columns: {first.rater}"])
     print_wide(*written.confusion_rows(first))
     if result.apart:

@@ -15,7 +15,7 @@ from codec_bench.apps.agreement.raters import (
     Scale,
     columns_of,
     is_called,
-    judged_by,
+    judges_by_metric,
     name_of,
     ratings_in,
 )
@@ -150,7 +150,7 @@ class RatedRuns:
 
 def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[str]) -> None:
     """Raise UnknownName for a named judge or metric that no run has."""
-    judged = [judged_by(run) for run in runs]
+    judged = [judges_by_metric(run) for run in runs]
     known = {judge for by_item in judged for _, judge in by_item.values()}
     for name in judges:
         if not any(is_called(judge, name) for judge in known):

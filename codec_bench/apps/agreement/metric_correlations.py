@@ -73,7 +73,7 @@ class MetricPair:
     is_same: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert both names and the correlations to JSON values."""
         over_systems = {"n": self.systems, **{name: one.as_dict() for name, one in self.of_systems.items()}}
         return {
             "first": self.first, "second": self.second, "left_out": self.excluded, "same": self.is_same,
@@ -109,7 +109,7 @@ class MetricAgreement:
         raise KeyError(f"{one} and {other}")
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         metrics = [{"name": c.name, "better": c.better, "n": c.n, "without": c.without} for c in self.columns]
         return {
             "least": self.least, "systems": list(self.systems), "metrics": metrics,

@@ -152,7 +152,7 @@ class Standard:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         fits = [
             {
                 "metric": fit.metric, "turned": fit.turned, "level": fit.level, "n": fit.n, "left_out": fit.excluded,
@@ -389,10 +389,10 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
         touching(float(at)),
         solved(one),
     ]
-    return min((one for one in tried if _rises(one[1])), key=lambda one: one[0])[1]
+    return min((one for one in tried if _is_rising(one[1])), key=lambda one: one[0])[1]
 
 
-def _rises(cubic: np.ndarray) -> bool:
+def _is_rising(cubic: np.ndarray) -> bool:
     """Whether a cubic's slope is nowhere negative from -1 to 1."""
     _, b, c, d = cubic
     places = [-1.0, 1.0, *([-c / (3 * d)] if d and abs(c) < abs(3 * d) else [])]

@@ -125,7 +125,7 @@ class Rater:
         return int((~np.isnan(self.values)).sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, without the ratings."""
+        """Convert to JSON values, without the ratings."""
         return {"name": self.name, "role": self.role, "rated": self.rated, "missing": dict(self.missing)}
 
 
@@ -149,7 +149,7 @@ class Compared:
     confusion: Confusion
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         subsets = {
             column: {value: agreement.as_dict() for value, agreement in values.items()}
             for column, values in self.subsets.items()
@@ -181,7 +181,7 @@ class Panel:
         """Return the raters with one of these roles."""
         return [rater for rater in self.raters if rater.role in roles]
 
-    def written(self, value: float) -> str:
+    def format_rating(self, value: float) -> str:
         """Format a rating."""
         if self.kind == "preference":
             return PREFERENCES.get(value, f"{value:g}")
@@ -264,7 +264,7 @@ def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confus
         write = lambda value: names[int(value)]  # noqa: E731
     else:
         rows, columns, counts = confusion(reference, rater)
-        write = panel.written
+        write = panel.format_rating
     return Confusion(
         tuple(map(write, rows.tolist())), tuple(map(write, columns.tolist())), tuple(map(tuple, counts.tolist()))
     )
@@ -296,7 +296,7 @@ class Apart:
     ratings: Mapping[str, str]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {**self.item._asdict(), "gap": self.gap, "ratings": dict(self.ratings)}
 
 
@@ -331,7 +331,7 @@ class Agreement:
         raise KeyError(f"{reference} and {rater} were not compared")
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {
             "kind": self.kind,
             "items": self.items,
@@ -359,4 +359,4 @@ def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -
 
 def _rated(panel: Panel, rater: Rater, index: int) -> str:
     value = float(rater.values[index])
-    return f"{value:.4g}" if rater.role == "mean" else panel.written(value)
+    return f"{value:.4g}" if rater.role == "mean" else panel.format_rating(value)

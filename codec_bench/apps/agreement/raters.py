@@ -71,7 +71,7 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
     Raises:
         UserError: the run has several rubrics, and none was named.
     """
-    judged = judged_by(run)
+    judged = judges_by_metric(run)
     chosen: list[str] = []
     for metric in metrics or _only_rubric(run, judged):
         same = [name for name, (rubric, _) in judged.items() if name == metric or f"rating[{rubric}]" == metric]
@@ -90,8 +90,8 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
     return columns
 
 
-def judged_by(run: Run) -> dict[str, tuple[str, str]]:
-    """Return rubric and judge of every metric of verdicts."""
+def judges_by_metric(run: Run) -> dict[str, tuple[str, str]]:
+    """Map the name of each metric that a judge scores to (rubric, judge)."""
     return {
         name: (str(facts["rubric"]), str(facts["judge"]))
         for name, facts in run.metrics.items()
@@ -100,7 +100,7 @@ def judged_by(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def is_called(judge: str, name: str) -> bool:
-    """Whether a judge has a name; one in a file matches without its content hash."""
+    """Whether `name` means this judge; a judge's file needs no content hash."""
     return judge == name or _HASH.sub("", judge) == name
 
 
@@ -125,7 +125,7 @@ def ratings_in(run: Run, system: str, metric: str) -> Iterator[tuple[str, float 
 
 def letters_in(run: Run, system: str) -> Iterator[tuple[str, str, str | None]]:
     """Yield judge, id and letter or None of options read by an aligning rubric."""
-    for metric, (_, judge) in judged_by(run).items():
+    for metric, (_, judge) in judges_by_metric(run).items():
         for score in run.scores(system, metric):
             if "stage" in score.detail:
                 yield judge, score.id, score.detail.get("letter")

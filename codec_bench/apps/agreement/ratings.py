@@ -172,7 +172,7 @@ def read_ratings(
     declared, rows = _rows(Path(path), problems)
     if scale is None:
         scale = _ENDS.get(declared or "", otherwise)
-    rating_kind: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
+    rating_kind: Kind = kind or (_KIND_OF[declared] if declared else _infer_kind(rows))
     spelt: dict[str, str] = {}
     rater_of = lambda row: spelt.setdefault(row.rater.casefold(), row.rater)  # noqa: E731
     valued = [replace(row, rater=rater_of(row), value=v) for row, v in _valued(rows, rating_kind, scale, problems)]
@@ -264,7 +264,7 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
         raise UserError(Diagnostic("ratings_repeat_columns", path=path, columns=", ".join(twice)))
 
 
-def _guessed(rows: Sequence[RatingRow]) -> Kind:
+def _infer_kind(rows: Sequence[RatingRow]) -> Kind:
     if any(row.other for row in rows):
         return "preference"
     if any(number_of(row.score) is not None for row in rows):

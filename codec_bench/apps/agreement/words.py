@@ -152,23 +152,23 @@ def pair_rows(agreement: Agreement) -> Rows:
     return ["reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
 
 
-def headed(agreement: Agreement) -> list[Compared]:
+def headline_pairs(agreement: Agreement) -> list[Compared]:
     """Return the pairs for further tables: with the consensus, or else all."""
     together = {rater.name for rater in agreement.raters if rater.role in ("mean", "majority")}
     return [pair for pair in agreement.pairs if pair.reference in together] or list(agreement.pairs)
 
 
-def crossed(agreement: Agreement) -> list[Compared]:
-    """Return the pairs with a confusion: `headed` without the mean of people."""
+def confusion_pairs(agreement: Agreement) -> list[Compared]:
+    """Return the pairs with a confusion: `headline_pairs` without the mean of people."""
     mean = {rater.name for rater in agreement.raters if rater.role == "mean"}
-    return [pair for pair in headed(agreement) if pair.reference not in mean]
+    return [pair for pair in headline_pairs(agreement) if pair.reference not in mean]
 
 
 def subset_notes(agreement: Agreement) -> list[str]:
     """Explain asterisks and missing intervals of subset tables."""
     of_subset = {
         (agreement_of_value.coefficients[name].note, agreement_of_value.coefficients[name].low is None)
-        for pair in headed(agreement)
+        for pair in headline_pairs(agreement)
         for values in pair.subsets.values()
         for agreement_of_value in values.values()
         for name in MAIN[agreement.kind]
@@ -183,12 +183,12 @@ def subset_notes(agreement: Agreement) -> list[str]:
 
 
 def subset_rows(agreement: Agreement, column: str) -> Rows:
-    """Build one row per value of a column and pair of `headed`."""
+    """Build one row per value of a column and pair of `headline_pairs`."""
     names = MAIN[agreement.kind]
     rows = [
         [plain(value), *_who(pair), *_numbers(pair_agreement, names)]
         for value in _values(agreement, column)
-        for pair in headed(agreement)
+        for pair in headline_pairs(agreement)
         if (pair_agreement := pair.subsets.get(column, {}).get(value)) is not None
     ]
     return [plain(column), "reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows

@@ -95,7 +95,7 @@ class ModelCalls:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Closes all models."""
+        """Close all models."""
         for model, _ in self._started.values():
             self._submit(model.close()).result()
         self._started.clear()

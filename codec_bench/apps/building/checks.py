@@ -90,7 +90,7 @@ def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> l
     return [Audio(segment.samples * np.float32(gain), segment.sample_rate_hz) for segment in parts]
 
 
-def normalised(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:
+def normalise_loudness(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:
     """Normalise loudness within the peak limit; returns LUFS, raises Dropped."""
     scaled = Audio(audio.samples * np.float32(_gain(audio, loudness, peak_dbfs)), audio.sample_rate_hz)
     measured = loudness_lufs(scaled)

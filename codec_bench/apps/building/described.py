@@ -26,7 +26,15 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import BuildItem, Dropped, Maker, at_once, draws, listened, tried
+from codec_bench.apps.building.item import (
+    BuildItem,
+    Dropped,
+    Maker,
+    attach_audio,
+    choose_concurrency,
+    random_generator,
+    try_item,
+)
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -87,7 +95,7 @@ class Described(Maker):
             topics = recipe.topics.by if recipe.topics else None
             used = {"writer": recipe.writer, "judge": recipe.judge, "topics": topics}
             self._models = {name: self._asking.load(one, folder) for name, one in used.items() if one is not None}
-            self.parallel = at_once(model.concurrency for model in self._models.values())
+            self.parallel = choose_concurrency(model.concurrency for model in self._models.values())
             self._segments = self._cut()
         except BaseException:
             self._asking.close()
@@ -155,7 +163,7 @@ class Described(Maker):
         }
 
     def close(self) -> None:
-        """Closes the models."""
+        """Close the models."""
         self._asking.close()
 
     def make(self, key: str) -> BuildItem:
@@ -170,7 +178,7 @@ class Described(Maker):
                 problem = segment.problem
                 raise Dropped(problem.step, problem.reason, problem.detail, last=True)
             audio = self._read_audio(segment)
-            with listened(audio):
+            with attach_audio(audio):
                 row = self._try(key, segment, number, values, turn)
             groups["about"] = row["about"]
             provenance = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id,
@@ -183,7 +191,7 @@ class Described(Maker):
             }
             return row, audio
 
-        return tried(key, groups, self.recipe.retries + 1, attempt)
+        return try_item(key, groups, self.recipe.retries + 1, attempt)
 
     def _read_audio(self, segment: Segment) -> Audio:
         sample = segment.sample
@@ -205,7 +213,7 @@ class Described(Maker):
             raise Dropped("description", Diagnostic("description_without_value"), error.message, last=True) from error
         if not description:
             raise Dropped("description", Diagnostic("nothing_known"), last=True)
-        random = draws(self.recipe.seed, key, turn)
+        random = random_generator(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
         else:

@@ -41,7 +41,7 @@ class Failure:
 class Dropped(Exception):
     """Raised by a step of a maker when a try fails.
 
-    The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`listened`).
+    The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`attach_audio`).
 
     Args:
         last: further tries would fail in the same way.
@@ -104,7 +104,7 @@ class Maker:
         raise NotImplementedError
 
     def same(self, key: str) -> Sequence[str]:
-        """Return what dependent or equal items share, regardless of their audio."""
+        """Return marks that dependent or equal items share, whatever their audio."""
         return ()
 
     def facts(self) -> Mapping[str, Any]:
@@ -116,11 +116,11 @@ class Maker:
         return None
 
     def close(self) -> None:
-        """Frees memory and ends processes."""
+        """Free memory and ends processes."""
 
 
 @contextmanager
-def listened(sound: Audio) -> Iterator[None]:
+def attach_audio(sound: Audio) -> Iterator[None]:
     """Attach this audio to `Dropped` raised inside, for listening."""
     try:
         yield
@@ -129,7 +129,7 @@ def listened(sound: Audio) -> Iterator[None]:
         raise
 
 
-def tried(
+def try_item(
     key: str,
     groups: dict[str, Any],
     tries: int,
@@ -158,13 +158,13 @@ def tried(
     return BuildItem(key, groups, tuple(failures), material=None if material is None else flac_bytes(material))
 
 
-def draws(seed: int, *names: str | int) -> np.random.Generator:
+def random_generator(seed: int, *names: str | int) -> np.random.Generator:
     """Create a random generator from seed and names, independent of item order."""
     digest = hashlib.blake2b("\0".join(map(str, (seed, *names))).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
-def at_once(concurrencies: Iterable[int]) -> int:
+def choose_concurrency(concurrencies: Iterable[int]) -> int:
     """Choose the number of concurrent items: model requests, and one per core."""
     return min(_MOST_AT_ONCE, sum(concurrencies) + (os.cpu_count() or 1))
 

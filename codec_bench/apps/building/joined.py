@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalised
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, draws, listened, tried
+from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalise_loudness
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, attach_audio, random_generator, try_item
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import AudioLimits, JoinedRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, source_facts, text_digest
@@ -67,7 +67,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
     """Assign readers to items evenly, in a drawn order."""
     readers = recipe.recorded.readers if recipe.recorded else ()
     keys = list(texts.rows)
-    order = draws(recipe.seed, "readers").permutation(len(keys))
+    order = random_generator(recipe.seed, "readers").permutation(len(keys))
     return {keys[int(index)]: readers[number % len(readers)] for number, index in enumerate(order)} if readers else {}
 
 
@@ -186,16 +186,16 @@ class Joined(SpeechMaker):
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
             read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
-            with listened(self._join([stem, *read.sounds])):
+            with attach_audio(self._join([stem, *read.sounds])):
                 return self._checked(key, text, lines, stem, read)
 
-        return tried(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
+        return try_item(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
 
     def _join(self, parts: Sequence[Audio]) -> Audio:
         return join_sounds(parts, [self.recipe.pause_s] * (len(parts) - 1), self.recipe.rate_hz)
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """As `SpeechMaker.speech_of`."""
+        """Implement `SpeechMaker.speech_of`."""
         return speech_of_item(key, text, self.recipe)
 
     def _reader(self, key: str, number: int) -> str:
@@ -235,8 +235,8 @@ class Joined(SpeechMaker):
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
     ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
-        parts = [normalised(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
-        full, level = normalised(self._join(parts), recipe.loudness_lufs, recipe.peak_dbfs)
+        parts = [normalise_loudness(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
+        full, level = normalise_loudness(self._join(parts), recipe.loudness_lufs, recipe.peak_dbfs)
         checked, checks = self.inspect(full, [(line.spoken, segment) for line, segment in zip(lines, parts[1:])])
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (stem, *read.sounds, full)]
         licence = recipe.recorded.licence if recipe.recorded else "synthesised"

@@ -143,7 +143,7 @@ class Distinct:
             self._first = _united(marks)
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
-        """As `BuildRecord.outcomes`."""
+        """Implement `BuildRecord.outcomes`."""
         for item in self._record.outcomes(keys, sounds=sounds):
             first = self._first.get(item.key)
             if first is None or item.row is None:

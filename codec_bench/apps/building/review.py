@@ -22,7 +22,7 @@ from codec_bench.apps.listening.answers import read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.material import ListeningItem, Material
-from codec_bench.apps.listening.ratings import Rating, counted, unblind
+from codec_bench.apps.listening.ratings import Rating, counted_rows, unblind
 from codec_bench.apps.listening.sheet import ListeningPlan, write_sheet
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
@@ -55,7 +55,7 @@ class Reviewed:
         self.sound_bytes = record.sound_bytes
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
-        """As `BuildRecord.outcomes`, with reviewers' drops and edits applied."""
+        """Implement `BuildRecord.outcomes`, with reviewers' drops and edits applied."""
         for item in self._record.outcomes(keys, sounds=sounds):
             decision = self.decisions.get(item.key)
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
@@ -192,7 +192,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         read, problems = read_files(files, key)
         used |= {file.name for file in read}
         ratings, wrong = unblind(read, key)
-        rows += counted(ratings)
+        rows += counted_rows(ratings)
         for one in (*problems, *wrong):
             reasons[one.file].append(f"{one.file}: {one.what}: {one.detail}")
     notes = sorted(

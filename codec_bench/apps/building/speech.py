@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, choose_concurrency, random_generator
 from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, RecipeVoice, SpokenRecipe, Used, VoiceList
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.wording import Unspeakable
@@ -78,7 +78,7 @@ class VoicesOf:
 
     def order(self, seed: int, key: str, number: int) -> tuple[int, int]:
         """Return the voice of try `number`, and its earlier uses: voices take turns."""
-        order = draws(seed, key).permutation(len(self))
+        order = random_generator(seed, key).permutation(len(self))
         return int(order[number % len(order)]), number // len(order)
 
     def cast(self, text: Text, seed: int, number: int) -> dict[str, int]:
@@ -92,7 +92,7 @@ class VoicesOf:
         genders: dict[str, str | None] = {}
         for turn in text.turns:
             genders.setdefault(turn.speaker, turn.gender)
-        order = [int(index) for index in draws(seed, text.dialogue(), number).permutation(len(self))]
+        order = [int(index) for index in random_generator(seed, text.dialogue(), number).permutation(len(self))]
         cast_of: dict[str, int] = {}
         # Speakers of any voice come last, so that the others get theirs.
         for speaker in sorted(genders, key=lambda name: genders[name] is None):
@@ -113,7 +113,7 @@ class VoicesOf:
                     return self.synthesise(text, index, 0).sample_rate_hz
             return None
 
-        with ThreadPoolExecutor(at_once(model.concurrency for model in self.models)) as pool:
+        with ThreadPoolExecutor(choose_concurrency(model.concurrency for model in self.models)) as pool:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def synthesise(self, text: str, index: int, again: int) -> Audio:
@@ -333,7 +333,7 @@ class SpeechMaker(Maker):
             self._asking.close()
             raise
         models = (*(self.voices.models if self.voices else ()), *self._read_back.models)
-        self.parallel = at_once(model.concurrency for model in models)
+        self.parallel = choose_concurrency(model.concurrency for model in models)
 
     def keys(self) -> Sequence[str]:
         """The keys of the rows: split and position."""
@@ -350,7 +350,7 @@ class SpeechMaker(Maker):
         return (row["error_rate"] or 0.0) / self._checks.error_rate if self._checks.error_rate else None
 
     def close(self) -> None:
-        """Closes the models."""
+        """Close the models."""
         self._asking.close()
 
     def make(self, key: str) -> BuildItem:

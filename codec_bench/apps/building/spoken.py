@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalised
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, draws, listened, tried
+from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalise_loudness
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, attach_audio, random_generator, try_item
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
 from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
@@ -77,7 +77,7 @@ class SpokenTexts(SpeechMaker):
             parts = self._parts(key, text, lines, number)
             groups["voice"] = self._named(parts)
             raw = [self.voices.synthesise(segment.text, segment.voice, segment.again) for segment in parts]
-            with listened(_join(raw, pauses)):
+            with attach_audio(_join(raw, pauses)):
                 row, sound = self._checked(text, parts, raw, pauses)
             provenance = {"source": self.texts.origin(key), "try": number, **row["provenance"]}
             return {**row, "provenance": json.dumps(provenance, sort_keys=True, ensure_ascii=False)}, sound
@@ -85,7 +85,7 @@ class SpokenTexts(SpeechMaker):
         try:
             lines = self._lines(text)
             pauses = self._pauses(lines)
-            return tried(key, groups, self.recipe.retries + 1, attempt, by="voice")
+            return try_item(key, groups, self.recipe.retries + 1, attempt, by="voice")
         except Unspeakable as problem:
             return BuildItem(key, groups, (Failure("text", problem.reason, problem.detail),))
 
@@ -137,7 +137,7 @@ class SpokenTexts(SpeechMaker):
         dialogue = self.recipe.texts.dialogue
         if dialogue is None:
             return []
-        random = draws(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
+        random = random_generator(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
         return [max(0.0, dialogue.pause_s.sample(random)) for _ in lines[1:]]
 
     def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Passage]:
@@ -194,7 +194,7 @@ class SpokenTexts(SpeechMaker):
                     sounds[index] = sound
         full = _join(sounds, pauses)
         check_sound(full, recipe.checks)
-        full, level = normalised(full, recipe.loudness_lufs, recipe.peak_dbfs)
+        full, level = normalise_loudness(full, recipe.loudness_lufs, recipe.peak_dbfs)
         return full, level, sounds if len(sounds) > 1 else [full]
 
     def _provenance(self, parts: Sequence[Passage], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:

@@ -40,11 +40,11 @@ def slurm(
 
     Parts are merged at the end: codec-bench slurm eval --codec ... --out DIR --parts 64.
     """
-    from codec_bench.apps.cluster.slurm import Resources, go_on, submit
+    from codec_bench.apps.cluster.slurm import Resources, resume_submission, submit
     from codec_bench.data.shard import Shard
 
     if again:
-        submitted = go_on(out)
+        submitted = resume_submission(out)
         if submitted is None:
             _merge(context, out)
             return

@@ -28,7 +28,7 @@ LOCKED_S = 10.0
 """Wait for a folder that another process, such as a lost actor, still holds."""
 
 
-def check_there(address: str | None) -> None:
+def check_reachable(address: str | None) -> None:
     """Raise UserError if Ray is not installed, or no cluster answers."""
     if find_spec("ray") is None:
         raise MissingExtra("--executor ray", "ray", "ray")

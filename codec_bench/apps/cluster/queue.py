@@ -50,12 +50,12 @@ class ShardQueue:
         self._parents: dict[Shard, Shard] = {}
 
     @property
-    def open(self) -> int:
+    def open_count(self) -> int:
         """How many shards and pieces wait or run."""
         return len(self._waiting) + len(self._began)
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """How many shards and pieces wait for an actor."""
         return len(self._waiting)
 
@@ -92,7 +92,7 @@ class ShardQueue:
         del self._split[parent]
         return self._drop({parent}), parent, split.finished
 
-    def lose(self, shard: Shard, why: str, done: int) -> None:
+    def requeue(self, shard: Shard, why: str, done: int) -> None:
         """Requeue the shard of a lost actor.
 
         Args:

@@ -28,7 +28,7 @@ from codec_bench.apps.cluster.connection import (
     NodeContext,
     ShardActor,
     ShardProgress,
-    check_there,
+    check_reachable,
     connected,
     first_line,
     head_answers,
@@ -80,7 +80,7 @@ def execute_on_ray(
     """
     if evaluation.source.shard is not None:
         raise UserError(Diagnostic("shard_with_ray"), hint="leave --shard out")
-    check_there(cluster.address)
+    check_reachable(cluster.address)
     plan = plan_evaluation(evaluation, running)
     for attempt in open_folders(evaluation, plan, out, running):
         with attempt as folder:
@@ -197,7 +197,7 @@ class _Driver:
 
     def run(self) -> None:
         """Run until no shard is left; raises UserError if a shard or node cannot continue."""
-        while self._queue.open:
+        while self._queue.open_count:
             self._look()
             self._hand_out()
             waiting = [ref for actor in self._actors for ref in (actor.answer, actor.pending) if ref is not None]
@@ -229,7 +229,7 @@ class _Driver:
                 self._size = ClusterSize.of(self._ray, self._plan, self._running, self._cluster)
         self._check_nodes()
         have = Counter(actor.kind for actor in self._actors)
-        most = self._queue.open
+        most = self._queue.open_count
         for number, kind in enumerate(self._size.kinds):
             for _ in range(min(kind.count - have[number], most - len(self._actors))):
                 self._start(number, kind)
@@ -306,7 +306,7 @@ class _Driver:
         actor.progress, actor.free_since = ShardProgress(), monotonic()
         if isinstance(ended.error, RunLocked):
             self._fresh.add(shard)
-            self._queue.lose(shard, ended.error.message, 0)
+            self._queue.requeue(shard, ended.error.message, 0)
             return
         if ended.error is not None:
             raise ended.error
@@ -334,7 +334,7 @@ class _Driver:
         self._end(actor)  # if it only cannot be reached, it must not go on
         self._looked = -LOOK_S
         if actor.shard is not None:
-            self._queue.lose(actor.shard, first_line(error), _done(actor))
+            self._queue.requeue(actor.shard, first_line(error), _done(actor))
         elif not actor.ready:
             self._not_started += 1
             if self._not_started >= NOT_STARTED:

@@ -137,7 +137,7 @@ def submit(
                 Diagnostic("jobs_in_queue", count=len(queued), folder=out, jobs=first_of(list(queued), 5)),
                 hint=f"codec-bench progress {out} shows how far they are",
             )
-    left = unfinished(out, submission.needed)
+    left = unfinished_parts(out, submission.needed)
     if not left:
         raise UserError(
             Diagnostic("parts_finished", parts=parts, folder=out), hint=f"codec-bench merge {out / 'parts'} --out {out}"
@@ -145,7 +145,7 @@ def submit(
     return _submit(replace(submission, tries={number: (1, _items(out, number)) for number in left}), out)
 
 
-def go_on(out: Path) -> Submission | None:
+def resume_submission(out: Path) -> Submission | None:
     """Submit unfinished parts again, as the merge job does; None if all are finished.
 
     Raises:
@@ -157,7 +157,7 @@ def go_on(out: Path) -> Submission | None:
         raise UserError(
             Diagnostic("nothing_submitted", folder=out), hint="codec-bench slurm eval ... --out DIR submits a run"
         )
-    left = unfinished(out, before.needed)
+    left = unfinished_parts(out, before.needed)
     if not left:
         return None
     array = before.jobs.get("parts")
@@ -181,8 +181,8 @@ def go_on(out: Path) -> Submission | None:
     return _submit(replace(before, tries=tries), out)
 
 
-def unfinished(out: Path, needed: Sequence[int]) -> list[int]:
-    """Return the parts whose command failed, or left a run without its mark."""
+def unfinished_parts(out: Path, needed: Sequence[int]) -> list[int]:
+    """Return numbers of parts whose command failed, or left a run without its mark."""
     return [number for number in needed if not _is_finished(part_folder(out, number))]
 
 

@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.conversation.distributions import price_before, priced, summarise
-from codec_bench.apps.conversation.full_duplex import WORDS, official, read_chunks, read_words, script_of
+from codec_bench.apps.conversation.full_duplex import WORDS, official_values, read_chunks, read_words, script_of
 from codec_bench.apps.conversation.in_process import CascadeSession, Streaming, StreamingModel
 from codec_bench.apps.conversation.judged import (
     SessionQuestion,
-    asks,
     by_rule,
     judge_all,
+    names_benchmark,
     questions,
     questions_of,
-    spent,
+    sum_usage,
     verdicts,
 )
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, from_people, measure, turns_of
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.services import SERVICES
-from codec_bench.apps.conversation.session import FRAME_S, Partner, Session, hold
+from codec_bench.apps.conversation.session import FRAME_S, Partner, Session, hold_conversation
 from codec_bench.apps.conversation.session_files import check_states, folder_of, read_session, write_session
 from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import ReplayedUser, ScriptedUser, Sounds, User, recorded_user
-from codec_bench.apps.conversation.voice import give_back, voice
+from codec_bench.apps.conversation.voice import release_utmos, voice
 from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
@@ -158,7 +158,7 @@ def converse(
         raise UserError(Diagnostic("below_least", name="at_once", value=at_once, least=1))
     local_scripts = Path(scripts).expanduser()
     source: Iterable[Any] | None = None
-    if asks(local_scripts):
+    if names_benchmark(local_scripts):
         (script, source), folder = questions_of(os.fspath(local_scripts), limit), Path.cwd()
     elif local_scripts.is_dir():
         script, folder = script_of(local_scripts), local_scripts.absolute()
@@ -324,7 +324,7 @@ async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notif
         before = read_session(folder, about)
         if before is None or before.status == "failed":
             async with places:
-                session = await hold(one.model, one.user(talk), talk.id, one.script)
+                session = await hold_conversation(one.model, one.user(talk), talk.id, one.script)
             session.usage, session.generation = priced(one.model, session), one.generation
             # One write at a time, to keep other sessions on time.
             async with writing:
@@ -357,7 +357,7 @@ def _values(
     yield from measure(session)
     yield from from_people(session, talk.backchannels if talk is not None else ())
     yield from by_words(session, folder, words)
-    yield from official(session, words, talk)
+    yield from official_values(session, words, talk)
     yield from tau_voice(session)
     yield from by_rule(session, talk, read_chunks(folder / WORDS))
     yield from verdicts(session, folder, clean)
@@ -388,7 +388,7 @@ def _marked(
             by_id = {one.id: one for one in held}
             values[system] = [v for one in held for v in _values(one, folder_of(run, system, one.id), talks, by_id)]
     finally:
-        give_back()
+        release_utmos()
     summary = {
         "schema": SCHEMA,
         "protocol": PROTOCOL,
@@ -396,7 +396,7 @@ def _marked(
         "missing": incomplete,
         "generations": {name: {one.id: one.generation for one in held} for name, held in sessions.items()},
         "systems": {name: summarise(sessions[name], values[name]) for name in sessions},
-        "judge": spent([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
+        "judge": sum_usage([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
     }
     write_json(run / "summary.json", summary)
     lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name],

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.conversation.measures import MEASURES, VOICE, Value, shown
+from codec_bench.apps.conversation.measures import MEASURES, VOICE, Value, display_name
 from codec_bench.apps.conversation.session import Partner, Session
 from codec_bench.apps.conversation.voice import trimmed_mean
 from codec_bench.stats.cluster_variance import jackknife_error, t_quantile
@@ -116,7 +116,7 @@ class Quantile:
     interval: Interval
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {"value": self.value, "ci95": self.interval.ends, "note": self.interval.note}
 
 
@@ -192,7 +192,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
     for name, measure in MEASURES.items():
         summaries = [one["measures"][name] for one in summary["systems"].values()]
         if any(entry["n"] or entry["undefined"] for entry in summaries):
-            out.append([f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, summaries)])
+            out.append([f"{display_name(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, summaries)])
     return out
 
 

@@ -241,7 +241,9 @@ def read_chunks(path: Path) -> list[Chunk] | None:
         ) from None
 
 
-def official(session: Session, words: Sequence[Word] | None, talk: Conversation | None = None) -> Iterator[Value]:
+def official_values(
+    session: Session, words: Sequence[Word] | None, talk: Conversation | None = None
+) -> Iterator[Value]:
     """Yield the values of a session; `talk` is its scripted conversation."""
     if session.status != "ok":
         return

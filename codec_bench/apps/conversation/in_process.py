@@ -220,7 +220,7 @@ class Streaming(InProcess):
         self._open = model.open
 
     def line(self) -> _ProcessLine:
-        """As `InProcess.line`."""
+        """Implement `InProcess.line`."""
         return _Streamed(self._open)
 
 
@@ -260,19 +260,19 @@ class CascadeSession(InProcess):
         return {**self.model.identity, "end_of_turn": str(self.rule), "speaks": speaks}
 
     async def start(self) -> None:
-        """Starts both models."""
+        """Start both models."""
         await self.model.start()
         if self.speaks is not None:
             await self.speaks.start()
 
     async def close(self) -> None:
-        """Closes both models."""
+        """Close both models."""
         await self.model.close()
         if self.speaks is not None:
             await self.speaks.close()
 
     def line(self) -> _ProcessLine:
-        """As `InProcess.line`."""
+        """Implement `InProcess.line`."""
         return _Turns(self)
 
     async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:

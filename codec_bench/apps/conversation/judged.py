@@ -206,7 +206,7 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
         yield Value(session.id, index, f"{OFFICIAL_15}/{name}", is_match, at_s, reason)
 
 
-def spent(folders: Sequence[Path]) -> dict[str, float]:
+def sum_usage(folders: Sequence[Path]) -> dict[str, float]:
     """Sum the usage and costs of the stored verdicts."""
     total: dict[str, float] = {}
     for held in filter(None, map(_read, folders)):
@@ -224,7 +224,7 @@ class SpokenQuestion:
     audio: object
 
 
-def asks(folder: Path) -> bool:
+def names_benchmark(folder: Path) -> bool:
     """Whether `--scripts` names a benchmark: a user's path, or a known name."""
     return folder.name == FILE or (folder / FILE).is_file() or (not folder.exists() and has_benchmark(str(folder)))
 

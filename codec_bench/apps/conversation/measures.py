@@ -73,7 +73,7 @@ for (_section, _when), (_name, _unit) in product(PARTS.items(), VOICE.items()):
     )
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """Return the name of a measure next to its unit: without the `_s` of seconds."""
     return name.removesuffix("_s") if MEASURES[name].unit == "s" else name
 
@@ -95,7 +95,7 @@ class Value:
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return asdict(self)
 
 

@@ -85,7 +85,7 @@ class Playback:
         """Note that the service has ended an answer."""
         self.complete, self.answers = True, self.answers + 1
 
-    def listen(self, until_s: float) -> None:
+    def analyse_until(self, until_s: float) -> None:
         """Process what was played up to a time, for `spoke_after_s` and `quiet_since_s`."""
         size, ready = round(WINDOW_S * self.rate_hz), int(until_s / WINDOW_S + 1e-6)
         if ready > self._listened:
@@ -93,19 +93,19 @@ class Playback:
             self._active += (np.flatnonzero(levels > THRESHOLD_DBFS) + self._listened).tolist()
             self._listened = ready
 
-    def spoke_after_s(self, since_s: float) -> float | None:
-        """Return the time of the first speech after a time; None without any."""
-        index = bisect_left(self._active, round(since_s / WINDOW_S))
+    def first_speech_s(self, after_s: float) -> float | None:
+        """Return when speech first plays after `after_s`, in session seconds; or None."""
+        index = bisect_left(self._active, round(after_s / WINDOW_S))
         return self._active[index] * WINDOW_S if index < len(self._active) else None
 
-    def quiet_since_s(self) -> float:
-        """Return the time of the last speech; 0 without any."""
+    def last_speech_end_s(self) -> float:
+        """Return when the last speech ended, in session seconds; 0 without any."""
         return (self._active[-1] + 1) * WINDOW_S if self._active else 0.0
 
     def has_ended(self, now_s: float, ends_s: float) -> bool:
         """Whether the current answer has ended, by the service or by silence."""
         is_marked = self.complete and now_s * self.rate_hz >= self.end
-        return is_marked or now_s - self.quiet_since_s() >= ends_s
+        return is_marked or now_s - self.last_speech_end_s() >= ends_s
 
     def track(self, end: int, begin: int = 0) -> np.ndarray:
         """Return a part of the track, 16 bits `(samples,)`, with silence in gaps."""

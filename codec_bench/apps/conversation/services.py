@@ -39,13 +39,13 @@ class SocketPartner(Partner, Generic[Socket]):
 
     @property
     def closed(self) -> tuple[type[Exception], ...]:
-        """As `Partner.closed`."""
+        """Implement `Partner.closed`."""
         from websockets.exceptions import ConnectionClosed
 
         return (ConnectionClosed,)
 
     def connected(self) -> AbstractAsyncContextManager[Any]:
-        """As `SocketModel.connected`."""
+        """Implement `SocketModel.connected`."""
         return self.model.connected()
 
     def read_message(self, message: str | bytes) -> ServiceEvent:
@@ -57,7 +57,7 @@ class SocketPartner(Partner, Generic[Socket]):
         """Parse one event.
 
         Raises:
-            Again, RequestFailed, Denied: the event is an error.
+            RetryableError, RequestFailed, Denied: the event is an error.
         """
 
 
@@ -73,7 +73,7 @@ class RealtimeService(SocketPartner[OpenAiRealtime]):
         return [json.dumps(update)]
 
     def frame(self, samples: bytes) -> str:
-        """As `Partner.frame`."""
+        """Implement `Partner.frame`."""
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
@@ -103,7 +103,7 @@ class RealtimeService(SocketPartner[OpenAiRealtime]):
         return ServiceEvent(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
 
     def cut_off(self, item: str, played_s: float) -> str | None:
-        """As `Partner.cut_off`."""
+        """Implement `Partner.cut_off`."""
         about = {"item_id": item, "content_index": 0, "audio_end_ms": int(1000 * played_s)}
         return json.dumps({"type": "conversation.item.truncate", **about}) if item else None
 
@@ -116,11 +116,11 @@ class LiveService(SocketPartner[OpenAiLive]):
         return [self.model.session_start(Request("", (Message("system", (instructions,)),)))]
 
     def frame(self, samples: bytes) -> str:
-        """As `Partner.frame`."""
+        """Implement `Partner.frame`."""
         return append_message(b64encode(samples).decode("ascii"))
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `SocketPartner.read`."""
+        """Implement `SocketPartner.read`."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -140,12 +140,12 @@ class GeminiService(SocketPartner[GeminiLive]):
         return [json.dumps({"setup": self.model.session_setup(self.model.parameters, system)})]
 
     def frame(self, samples: bytes) -> str:
-        """As `Partner.frame`."""
+        """Implement `Partner.frame`."""
         data = b64encode(samples).decode("ascii")
         return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={self.rate_hz}","data":"{data}"}}}}}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `SocketPartner.read`."""
+        """Implement `SocketPartner.read`."""
         content = event.get("serverContent") or {}
         parts = (content.get("modelTurn") or {}).get("parts") or ()
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]

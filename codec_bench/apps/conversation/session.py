@@ -87,7 +87,7 @@ class Session:
         return self.user.size / self.rate_hz
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, without the tracks."""
+        """Convert to JSON values, without the tracks."""
         facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*TRACKS, "events", "packets")}
         packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
         return {**facts, "events": [asdict(event) for event in self.events], "packets": packets}
@@ -110,7 +110,7 @@ def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
     return events
 
 
-class _Over(Exception):
+class _SessionFailed(Exception):
     """A session cannot continue."""
 
 
@@ -159,15 +159,15 @@ class Partner(ABC):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """As `Model.identity`."""
+        """Implement `Model.identity`."""
         return self.model.identity
 
     async def start(self) -> None:
-        """As `Model.start`."""
+        """Implement `Model.start`."""
         await self.model.start()
 
     async def close(self) -> None:
-        """As `Model.close`."""
+        """Implement `Model.close`."""
         await self.model.close()
 
     @property
@@ -196,7 +196,9 @@ class Partner(ABC):
         return None
 
 
-async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
+async def hold_conversation(
+    model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S
+) -> Session:
     """Hold a conversation with a started model.
 
     Args:
@@ -212,7 +214,7 @@ async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s
     try:
         async with model.connected() as socket:
             await _converse(_Line(model, socket, held, playback, script), user, script.longest_s)
-    except _Over as end:
+    except _SessionFailed as end:
         held.status, held.reason = "failed", str(end)
     except Denied as denied:
         raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
@@ -291,7 +293,7 @@ class _Line:
                 await self._take(message)
             else:
                 self._down.put(message)
-        raise _Over(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
+        raise _SessionFailed(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
 
     async def _take(self, message: Any) -> None:
         at_s = max(0.0, self.now_s())
@@ -315,19 +317,21 @@ class _Line:
 
     def _play(self, event: ServiceEvent, at_s: float) -> None:
         if len(event.sound) % 2:
-            raise _Over(f"a message holds {len(event.sound)} bytes of sound, which are no 16-bit samples")
+            raise _SessionFailed(f"a message holds {len(event.sound)} bytes of sound, which are no 16-bit samples")
         try:
             self.playback.add(at_s, np.frombuffer(event.sound, "<i2"), event.answer, event.item)
         except TooMuch:
-            raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
+            raise _SessionFailed(
+                f"more sound came than the {self.playback.most_s:g} s of the longest session hold"
+            ) from None
 
     def _check(self, event: ServiceEvent) -> None:
-        """Raise `_Over` for a repeated message, or audio after its answer's end."""
+        """Raise `_SessionFailed` for a repeated message, or audio after its answer's end."""
         if event.id and event.id in self._ids:
-            raise _Over(f"the message '{clean(event.id)}' came twice")
+            raise _SessionFailed(f"the message '{clean(event.id)}' came twice")
         self._ids.add(event.id)
         if event.sound and event.answer and event.answer in self._done:
-            raise _Over(
+            raise _SessionFailed(
                 f"sound of the answer '{clean(event.answer)}' came after the service had ended it or started another"
             )
         if event.sound and event.answer != self._answer:
@@ -345,7 +349,7 @@ async def _converse(line: _Line, user: User, longest_s: float) -> None:
         waiting.cancel()
         await _raise(tasks)
         if not line.ready.is_set():
-            raise _Over(f"the service did not begin the session within {READY_S:g} s")
+            raise _SessionFailed(f"the service did not begin the session within {READY_S:g} s")
         await _send(line, user, tasks, longest_s)
     finally:
         for task in tasks:
@@ -368,19 +372,19 @@ async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], lo
         now_s = number * frame_s
         await asyncio.sleep(now_s + frame_s - line.now_s())
         await _raise(tasks)
-        line.playback.listen(now_s)
+        line.playback.analyse_until(now_s)
         samples = user.frame(number, line.playback)
         if samples is None:
             return
         if now_s >= longest_s:
-            raise _Over(f"the session was not over after {longest_s:g} s, the longest that the script allows")
+            raise _SessionFailed(f"the session was not over after {longest_s:g} s, the longest that the script allows")
         try:
             await line.send(line.model.frame(samples.tobytes()))
         except line.model.closed:
             await tasks[0]  # says when it was closed
         sent_s = line.now_s()
         if sent_s < before_s:
-            raise _Over(f"the clock went back by {before_s - sent_s:.3f} s")
+            raise _SessionFailed(f"the clock went back by {before_s - sent_s:.3f} s")
         line.held.sent_s.append(round(sent_s, 5))
         before_s, number = sent_s, number + 1
 

@@ -46,15 +46,15 @@ def load_timed(name: str, device: str) -> Feature:
 
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
     """Write the session's words, and the user's if `user`, unless present."""
-    if not _there(folder / WORDS, recogniser):
+    if not _is_written(folder / WORDS, recogniser):
         words = _transcribe(session.heard, session.heard_hz, recogniser)
         discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
         _keep(folder / WORDS, words, recogniser, lost=discarded)
-    if user and not _there(folder / INPUT, recogniser):
+    if user and not _is_written(folder / INPUT, recogniser):
         _keep(folder / INPUT, _transcribe(session.user, session.rate_hz, recogniser), recogniser)
 
 
-def _there(path: Path, recogniser: Feature) -> bool:
+def _is_written(path: Path, recogniser: Feature) -> bool:
     held = read_json(path) if path.exists() else {"recogniser": ""}
     return held.get("recogniser") in (None, recogniser.protocol) and is_of_session(path, held)
 

@@ -67,7 +67,7 @@ class Energy(_Windows):
         super().__init__(round(WINDOW_S * RATE_HZ))
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
-        """As `Detector.push`."""
+        """Implement `Detector.push`."""
         for window in self.complete(samples):
             yield bool(levels_dbfs(window, RATE_HZ)[0] > SPEECH_DBFS)
 
@@ -93,7 +93,7 @@ class Silero(_Windows):
         self._before = np.zeros(SILERO_CONTEXT, np.float32)
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
-        """As `Detector.push`."""
+        """Implement `Detector.push`."""
         yield from (share >= SILERO_THRESHOLD for share in self.shares(samples))
 
     def shares(self, samples: np.ndarray) -> Iterator[float]:

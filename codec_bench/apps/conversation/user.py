@@ -143,9 +143,9 @@ class ScriptedUser:
         self._next, self._playing = 0, -1
 
     def frame(self, number: int, playback: Playback) -> np.ndarray | None:
-        """As `User.frame`."""
+        """Implement `User.frame`."""
         now_s = number * self.size / self.rate_hz
-        if self._over(now_s, playback):
+        if self._is_over(now_s, playback):
             return None
         while self._next < len(self.events) and self._begins(now_s, playback):
             self._next += 1
@@ -156,12 +156,12 @@ class ScriptedUser:
         return self._sent[-1]
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
-        """As `User.tracks`."""
+        """Implement `User.tracks`."""
         nothing = [np.zeros(0, np.int16)]
         return np.concatenate(self._sent or nothing), np.concatenate(self._clean or nothing)
 
     def least_s(self) -> float:
-        """As `User.least_s`."""
+        """Implement `User.least_s`."""
         first = self.talk.turns[0].at_s if self.talk.turns else self.talk.silence_s
         return (first or 0.0) + sum(one.samples.size for one in self.utterances) / self.rate_hz
 
@@ -175,16 +175,16 @@ class ScriptedUser:
             return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._start_turn(now_s)
         if now_s < self._sound_end_s():
             return False
-        answered_s = playback.spoke_after_s(before_s)
+        answered_s = playback.first_speech_s(before_s)
         if answered_s is None:
             return now_s - before_s >= self.script.patience_s and self._go_on(event, now_s)
         if event.into_answer_s is not None:
             if now_s < answered_s + event.into_answer_s - 1e-9:
                 return False
-            if now_s - playback.quiet_since_s() > LEAST_LEFT_S:
-                return self._leave_out("the answer had ended before this moment of it")
+            if now_s - playback.last_speech_end_s() > LEAST_LEFT_S:
+                return self._skip_event("the answer had ended before this moment of it")
             return self._start_turn(now_s)
-        after_s = playback.quiet_since_s() + (event.after_answer_s or 0.0)
+        after_s = playback.last_speech_end_s() + (event.after_answer_s or 0.0)
         return playback.has_ended(now_s, self.script.ends_s) and now_s >= after_s - 1e-9 and self._start_turn(now_s)
 
     def _sound_end_s(self) -> float:
@@ -192,10 +192,10 @@ class ScriptedUser:
 
     def _go_on(self, event: Event, now_s: float) -> bool:
         if event.into_answer_s is not None:
-            return self._leave_out(f"there was no answer within {self.script.patience_s:g} s")
+            return self._skip_event(f"there was no answer within {self.script.patience_s:g} s")
         return self._start_turn(now_s)
 
-    def _leave_out(self, reason: str) -> bool:
+    def _skip_event(self, reason: str) -> bool:
         self.events[self._next].reason = reason
         return True
 
@@ -216,18 +216,18 @@ class ScriptedUser:
             out[: samples.size] = samples
         return out
 
-    def _over(self, now_s: float, playback: Playback) -> bool:
+    def _is_over(self, now_s: float, playback: Playback) -> bool:
         if self.talk.silence_s is not None:
             return now_s >= self.talk.silence_s
         if self._next < len(self.events) or now_s < self._sound_end_s():
             return False
         end_s = self._last_end_s()
         kind = self.events[self._playing].kind
-        if kind not in NO_ANSWER and playback.spoke_after_s(end_s) is None:
+        if kind not in NO_ANSWER and playback.first_speech_s(end_s) is None:
             return now_s - end_s >= self.script.patience_s
         if kind in ASIDES and now_s - end_s < ASIDE_S:
             return False
-        quiet_s = max(playback.quiet_since_s(), end_s)
+        quiet_s = max(playback.last_speech_end_s(), end_s)
         return now_s - quiet_s >= self.script.ends_s
 
 
@@ -241,16 +241,16 @@ class ReplayedUser:
         self._track, self._clean = track, clean
 
     def frame(self, number: int, playback: Playback) -> np.ndarray | None:
-        """As `User.frame`."""
+        """Implement `User.frame`."""
         samples = self._track[number * self.size : (number + 1) * self.size]
         return samples if samples.size == self.size else None
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
-        """As `User.tracks`."""
+        """Implement `User.tracks`."""
         return self._track, self._clean
 
     def least_s(self) -> float:
-        """As `User.least_s`."""
+        """Implement `User.least_s`."""
         return self._track.size / self.rate_hz
 
 

@@ -130,7 +130,7 @@ def _rates() -> Any:
         return error.message
 
 
-def give_back() -> None:
+def release_utmos() -> None:
     """Release UTMOSv2, which the sessions of a run share."""
     _rates.cache_clear()
 

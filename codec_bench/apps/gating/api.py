@@ -66,7 +66,7 @@ class Calibration:
     spec: GateSpec
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {
             "repeats": self.repeats,
             "metrics": {name: asdict(one) for name, one in self.metrics.items()},
@@ -196,7 +196,7 @@ def gate_check(
     spec: PathLike | GateSpec | None = None,
     system: str | None = None,
 ) -> GateResult:
-    """Compares a run with a baseline: better, same, worse or cannot tell.
+    """Compare a run with a baseline: better, same, worse or cannot tell.
 
     Args:
         run: a run folder, or several repeats of one system.

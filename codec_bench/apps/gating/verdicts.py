@@ -131,7 +131,7 @@ class GateResult:
         return self.exit_code == 0
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {**asdict(self), "regressed": self.regressed, "passed": self.passed, "exit_code": self.exit_code}
 
 

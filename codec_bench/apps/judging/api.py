@@ -16,7 +16,7 @@ from typing import Any
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.figures import QuestionPlan, read_replies, write_questions
 from codec_bench.apps.judging.page import write_check_page
-from codec_bench.apps.judging.planted import fits, text_rubrics
+from codec_bench.apps.judging.planted import has_columns_for, text_rubrics
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.benchmark.definition.loader import is_path
@@ -210,7 +210,7 @@ def _select_parts(
     rubric_names = names(rubrics) if rubrics is not None else text_rubrics()
     chosen = [own_rubric(name) if is_path(name) else name for name in rubric_names] if TEXTS in requested else []
     for name in chosen:
-        if not fits(name):
+        if not has_columns_for(name):
             raise UserError(
                 Diagnostic("rubric_not_for_planted", rubric=name), hint=f"they fit {', '.join(text_rubrics())}"
             )

@@ -128,7 +128,7 @@ def judge_compare(
             (system,) = run.systems
             benchmark_name = run.meta["config"]["benchmark"]
             folder_of[benchmark_name, system] = folder
-            copy = _copied(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
+            copy = _copy_run(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
         done = run_benchmark(
             benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores",
             judge=named[1], options=settings, terms=terms,
@@ -140,7 +140,7 @@ def judge_compare(
             units = {one.id: one.speaker or one.id for one in run.samples()}
             kinds |= {(benchmark_name, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)}
             reaches |= _reaches(run)
-            before, after = _verdicts(run, old, served[0]), _verdicts(again, new, served[1])
+            before, after = _read_marks(run, old, served[0]), _read_marks(again, new, served[1])
             for rubric in before.keys() & after.keys():
                 both = before[rubric].keys() & after[rubric].keys()
                 missing[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
@@ -253,7 +253,7 @@ def _is_marked(folder: Path, judge: str) -> bool:
         return judge in _labels(run)
 
 
-def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
+def _copy_run(run: Run, copy: Path, *, without_scores: bool) -> Path:
     """Return an existing or new copy of a run; raises UserError for other answers."""
     if not (copy / DATABASE).is_file():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -271,8 +271,12 @@ def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
     return copy
 
 
-def _verdicts(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, float]]:
-    """Return a judge's marks by rubric and sample."""
+def _read_marks(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, float]]:
+    """Read a judge's marks, as {rubric: {sample: mark}}.
+
+    Args:
+        served: the names of the models that served the judge are added to it.
+    """
     verdicts: dict[str, dict[str, float]] = {}
     for name, facts in run.metrics.items():
         if facts.get("judge") != judge or not name.startswith(STEM):

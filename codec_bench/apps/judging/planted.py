@@ -61,10 +61,10 @@ class Planted(JudgeQuestion):
 
 def text_rubrics() -> list[str]:
     """List the rubrics with own readers for rated or right-or-wrong texts."""
-    return [name for name in rubric_names() if fits(name)]
+    return [name for name in rubric_names() if has_columns_for(name)]
 
 
-def fits(name: str) -> bool:
+def has_columns_for(name: str) -> bool:
     """Whether the planted answers have all columns that a rubric reads."""
     one = load_rubric(name)
     if not one.prompt or one.hears or one.aligns or one.also or one.reply.startswith("official/"):

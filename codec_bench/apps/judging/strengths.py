@@ -46,7 +46,7 @@ class JudgedStrengths:
     found: Strengths
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return asdict(self)
 
 

@@ -176,7 +176,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
         printed = {group: Decimal(line[group]) for group in metric_columns if line.get(group)}
         if cells or printed:
             note = notes.get(name, "") if metric_columns else ""
-            rows.append(rules.row(name, cells, printed, counts, published=True, note=note))
+            rows.append(rules.build_row(name, cells, printed, counts, published=True, note=note))
     return rows
 
 

@@ -17,7 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
-from codec_bench.apps.leaderboards.raters import BoardJudge, bridges, published_rater, published_words
+from codec_bench.apps.leaderboards.raters import BoardJudge, describe_offsets, published_rater, published_words
 from codec_bench.messages.errors import first_of
 from codec_bench.stats.correlation import Coefficient, ColumnPair
 
@@ -311,7 +311,7 @@ class Board:
         raters = {
             c.name: [*([marked[c.name]] if c.name in marked else []), *_raters(self.rows, c.name)] for c in self.columns
         }
-        return [*published_words(published), *bridges(raters, {c.name: c._factor for c in self.columns})]
+        return [*published_words(published), *describe_offsets(raters, {c.name: c._factor for c in self.columns})]
 
     def lacking(self, row: BoardRow) -> str:
         """Describe an own row's columns without a value, by group if shown; or ""."""
@@ -349,7 +349,7 @@ class Rules:
     averages: bool
     by_sample: bool
 
-    def row(
+    def build_row(
         self,
         name: str,
         cells: Mapping[str, Decimal],

@@ -143,7 +143,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     values = {
         n: sign * row.cells[column.name]
         for n, row in enumerate(board.rows)
-        if row.compared and column.name in row.cells and not _out(row, column)
+        if row.compared and column.name in row.cells and not _is_excluded(row, column)
     }
     if len(values) < 2:
         return set(), set()
@@ -158,7 +158,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     return best, set()
 
 
-def _out(row: BoardRow, column: Column) -> bool:
+def _is_excluded(row: BoardRow, column: Column) -> bool:
     """Whether the run reports findings of the system, or output without speech."""
     if row.published:
         return False

@@ -188,7 +188,7 @@ def own_rows(
         every += values
     settled, questions = _settle_conditions(every), cache(lambda folder: question_hashes(open_run(folder)))
     known = {(one.column.name, one.conditions.rows) for one in every if not one.conditions.copied}
-    several, read = _rated_by_several(every), _read_by_their_own(every)
+    several, read = _with_several_judges(every), _read_by_their_own(every)
     reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
@@ -212,8 +212,8 @@ def own_rows(
     return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
-def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
-    """Return systems and variants with a column rated by several judges."""
+def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
+    """Return the (system, variant) pairs with a column of ratings by several judges."""
     raters: dict[tuple[tuple[str, str], str], set[RaterKey]] = {}
     for one in results:
         if one.rated and one.rater is not None:
@@ -310,7 +310,7 @@ def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) ->
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
     parts = dict.fromkeys(values.parts.values())
     notes = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
-    return rules.row(
+    return rules.build_row(
         _name(*system, *notes),
         values.cells,
         {},

@@ -19,10 +19,10 @@ from codec_bench.apps.leaderboards.ranking import (
     RankDraws,
     UnitEffects,
     changes_of,
+    combine_effects,
     rank_draws,
     redundancy,
     robustness,
-    together,
 )
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
@@ -130,7 +130,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
             )
         for benchmark, changes in by_benchmark.items():
             of_benchmark.setdefault(benchmark, {})[index] = changes
-    return [together(rows) for rows in of_benchmark.values()], unknown
+    return [combine_effects(rows) for rows in of_benchmark.values()], unknown
 
 
 def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:

@@ -82,7 +82,7 @@ def _published(metric: str) -> tuple[str, str] | None:
         return None
 
 
-def bridges(columns: Mapping[str, Sequence[BoardJudge]], factors: Mapping[str, int]) -> list[str]:
+def describe_offsets(columns: Mapping[str, Sequence[BoardJudge]], factors: Mapping[str, int]) -> list[str]:
     """Describe known offsets of a column's judges; `factors` convert units."""
     known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}

@@ -242,7 +242,7 @@ def import_listening(
     from codec_bench.apps.listening.key import find_key, read_key
     from codec_bench.apps.listening.kinds import kind_of
     from codec_bench.apps.listening.outcome import outcome_of
-    from codec_bench.apps.listening.ratings import COLUMNS, screened, unblind
+    from codec_bench.apps.listening.ratings import COLUMNS, exclude_raters, unblind
     from codec_bench.apps.listening.screening import rules_of, screen
     from codec_bench.store.export import opened, write_csv
 
@@ -271,7 +271,7 @@ def import_listening(
     rules = before if screening is None else rules_of(names(screening))
     screenings = screen(rows, loaded_key, rules)
     if "screened" not in keep_statuses:
-        rows = screened(rows, {one.rater for one in screenings if one.marked and one.rule in rules})
+        rows = exclude_raters(rows, {one.rater for one in screenings if one.marked and one.rule in rules})
     outcome = outcome_of(loaded_key, rows, [*problems, *wrong], screenings, rules)
     if set(rules) != set(before):
         late = (

@@ -32,7 +32,7 @@ class CrossedSpread:
     note: Note | None = None
 
     def reach(self, level: float) -> float | None:
-        """Return half the width of the interval."""
+        """Return half the width of the mean's interval, or None."""
         return None if self.error is None else t_quantile(level, self.freedom) * self.error
 
 

@@ -246,7 +246,7 @@ def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, st
 
 
 def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of expected choices, by their texts or letters."""
+    """Return the numbers of the choices that are expected, by their texts or letters."""
     forms = {form.strip().casefold() for text in expected for form in (text, remove_label(text))}
     folded = [{text.strip().casefold(), letter.casefold()} for letter, text in choices.items()]
     return tuple(number for number, names in enumerate(folded) if names & forms)

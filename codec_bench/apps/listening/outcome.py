@@ -22,8 +22,8 @@ from codec_bench.apps.listening.answers import AnswerProblem
 from codec_bench.apps.listening.crossed import crossed_interval, crossed_test
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
-from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted
-from codec_bench.apps.listening.screening import Screening, apart, unapplied
+from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted_rows
+from codec_bench.apps.listening.screening import Screening, repeat_differences, unapplied
 from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
@@ -131,7 +131,7 @@ class ListeningOutcome:
     strengths: Strengths | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, with counts of `statuses` in place of ratings."""
+        """Convert to JSON values, with counts of `statuses` in place of ratings."""
         held = {**asdict(replace(self, ratings=(), csv=None)), "csv": str(self.csv) if self.csv else None}
         held["statuses"] = dict(Counter(row.status for row in self.ratings))
         del held["ratings"]
@@ -157,7 +157,7 @@ def outcome_of(
             continue
         if row.value is not None or (kind.answer == "decision" and row.status == USED):
             groups[row.system, row.other, row.scale].append(row)
-    reference = {(row.rater, row.trial): row.score for row in counted(rows) if row.system == REFERENCE}
+    reference = {(row.rater, row.trial): row.score for row in counted_rows(rows) if row.system == REFERENCE}
     order = {name: n for n, name in enumerate(key.systems)}
     of_scale = {scale.name: n for n, scale in enumerate(kind.scales)}
     names = sorted(groups, key=lambda of: (of_scale.get(of[2], 0), *[order.get(name, len(order)) for name in of[:2]]))
@@ -169,9 +169,9 @@ def outcome_of(
         adjusted = holm([one.exact_p if kind.exact else one.test.p if one.test else None for one in values])
         values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
     return ListeningOutcome(
-        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, kind, counted(rows)),
-        _raters(key, rows, findings, rules), rules, findings, _first(key, kind, counted(rows)), problems, rows,
-        notes=tuple(unapplied(findings)), strengths=_strengths(key, counted(rows)),
+        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, kind, counted_rows(rows)),
+        _raters(key, rows, findings, rules), rules, findings, _first(key, kind, counted_rows(rows)), problems, rows,
+        notes=tuple(unapplied(findings)), strengths=_strengths(key, counted_rows(rows)),
     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
 
 
 def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating]) -> SystemValue:
-    used = counted(rows)
+    used = counted_rows(rows)
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
     raters = [row.rater for row in scored]
@@ -264,7 +264,7 @@ def _below(
     """Average a system's scores minus the hidden reference's, within trials."""
     if system == REFERENCE or kind.trial != "all":
         return None
-    both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]
+    both = [(row.score, reference.get((row.rater, row.trial))) for row in counted_rows(rows)]
     apart = [value - hidden for value, hidden in both if value is not None and hidden is not None]
     return fmean(apart) if apart else None
 
@@ -305,7 +305,7 @@ def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rul
         valid = [row for row in of_rater if row.status in (USED, "reference", "screened", "edited")]
         timed = [row for row in of_rater if row.seconds is not None and row.status != "superseded"]
         took = {(row.file, row.trial): row.seconds or 0.0 for row in timed}
-        twice = apart(key, of_rater)
+        twice = repeat_differences(key, of_rater)
         edited = ("the file was changed by hand",) if any(row.status == "edited" for row in of_rater) else ()
         facts.append(
             RaterFacts(

@@ -271,12 +271,12 @@ def _examples(which: Sequence[str], label: str) -> str:
     return f"{len(which)} {label}: {first_of(which, _EXAMPLES)}"
 
 
-def screened(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:
+def exclude_raters(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:
     """Exclude the rows of some raters."""
     is_out = lambda row: row.status == USED and row.rater in raters  # noqa: E731
     return [row._replace(status=SCREENED, score=None) if is_out(row) else row for row in rows]
 
 
-def counted(rows: Iterable[Rating]) -> list[Rating]:
+def counted_rows(rows: Iterable[Rating]) -> list[Rating]:
     """Return the counted rows."""
     return [row for row in rows if row.status == USED]

@@ -81,7 +81,7 @@ def _hasty(test: _Test, rater: str) -> _Verdicts:
     yield short > MOST * len(took), Diagnostic("hasty_trials", hasty=short, trials=len(took))
 
 
-def apart(key: Key, rows: Sequence[Rating]) -> list[float]:
+def repeat_differences(key: Key, rows: Sequence[Rating]) -> list[float]:
     """Return the absolute differences of repeated answers."""
     repeated = {trial.id: trial.repeat_of for trial in key.trials}
     first = {
@@ -96,7 +96,7 @@ def apart(key: Key, rows: Sequence[Rating]) -> list[float]:
 def _repeats(test: _Test, rater: str) -> _Verdicts:
     if not any(trial.repeat_of for trial in test.key.trials):
         return
-    differences = apart(test.key, test.rows[rater])
+    differences = repeat_differences(test.key, test.rows[rater])
     if len(differences) < FEWEST_REPEATS:
         yield None, Diagnostic("few_repeats", repeats=len(differences), needed=FEWEST_REPEATS)
         return

@@ -31,7 +31,7 @@ from codec_bench.apps.listening.key import (
 from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
-from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
+from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, anchor, encode_equally_large, match_sounds
 from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
@@ -109,7 +109,7 @@ class ListeningSheet:
     notes: Sequence[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {
             **asdict(self),
             "page": str(self.page),
@@ -129,7 +129,7 @@ class Selection:
     notes: tuple[str, ...]
 
 
-def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
+def select_trials(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
     """Select as many items as planned, with their audio.
 
     Args:
@@ -157,7 +157,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
         if len(selected) == plan.training + plan.items:
             break
         reference = material.reference(item)
-        why = _unfit(item, plan, reference, material)
+        why = _problem_of(item, plan, reference, material)
         if why is not None:
             excluded[why] += 1
             continue
@@ -214,7 +214,7 @@ def _checks(
     count = max(len(plan.kind.scales), 1)
     for number, gold in enumerate(plan.gold, 1):
         paths = {SOUND_SLOT: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
-        sounds = alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
+        sounds = match_sounds(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
         item = ListeningItem(f"gold {number}", None, (), None, {})
         yield DrawnTrial(item, (SOUND_SLOT,), check=GOLD, right=gold.right), sounds
     for number in range(plan.traps):
@@ -249,7 +249,7 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
         )
 
 
-def _unfit(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> Diagnostic | None:
+def _problem_of(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> Diagnostic | None:
     """Return why an item cannot be used, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return Diagnostic("item_too_long", limit_s=plan.longest_s)
@@ -274,10 +274,10 @@ def _sounds(
     """Return the sounds of an item by role."""
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
     if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
-        return alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
+        return match_sounds(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if material.answers:  # a question is another sound than its answers
-        return {**alike(paths, rate_hz=rate_hz), **alike({_QUESTION: reference}, rate_hz=rate_hz)}
-    sounds = alike({REFERENCE: reference, **paths}, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
+        return {**match_sounds(paths, rate_hz=rate_hz), **match_sounds({_QUESTION: reference}, rate_hz=rate_hz)}
+    sounds = match_sounds({REFERENCE: reference, **paths}, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if plan.kind.hidden:
         if len({sound.num_samples for sound in sounds.values()}) > 1:
             raise AudioError(Diagnostic("sound_lengths_differ", id=item.id))
@@ -346,7 +346,7 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
 
 def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> ListeningSheet:
     """Write the page of a test, and its key with the ending `.key.json`."""
-    selection = take(material, plan, equal_files)
+    selection = select_trials(material, plan, encode_equally_large)
     key = make_key(material, plan, name_trials(selection, plan))
     clips: list[bytes] = []
     kind, facts = plan.kind, {"has_reference": key.beside_reference, "answers": material.answers}

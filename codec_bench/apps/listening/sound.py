@@ -32,7 +32,7 @@ _PADDING, _LAST = 1, 0x80
 _MOST_PADDING = (1 << 24) - 1
 
 
-def alike(
+def match_sounds(
     paths: Mapping[str, Path], *, rate_hz: int | None = None, loudness_lufs: float | None = None
 ) -> dict[str, Audio]:
     """Read sounds at one rate, channel count and, where close, one length.
@@ -79,7 +79,7 @@ def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
     }  # fmt: skip
 
 
-def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
+def encode_equally_large(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
     """Encode each sound as a FLAC file; all files are equally large."""
     encoded = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -89,10 +89,10 @@ def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
             encoded[name] = path.read_bytes()
     # A block of padding takes 4 bytes itself, so the largest file gets an empty one.
     size = max(map(len, encoded.values()), default=0) + 4
-    return {name: padded(held, size) for name, held in encoded.items()}
+    return {name: pad_flac(held, size) for name, held in encoded.items()}
 
 
-def padded(flac: bytes, size: int) -> bytes:
+def pad_flac(flac: bytes, size: int) -> bytes:
     """Pad a FLAC file after its first block to `size` bytes, at least 4 more."""
     missing = size - len(flac)
     head, rest = bytearray(flac[:_INFO_END]), flac[_INFO_END:]
@@ -108,7 +108,7 @@ def padded(flac: bytes, size: int) -> bytes:
     return bytes(head) + b"".join(blocks) + rest
 
 
-def scrambled(content: bytes, clip: int) -> bytes:
+def scramble(content: bytes, clip: int) -> bytes:
     """XOR bytes with a sequence of the clip's number; applying it twice restores them."""
     mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32((clip + 1) * 0x01000193 & 0xFFFFFFFF)) * np.uint32(
         0x9E3779B1

@@ -19,7 +19,14 @@ from typing import Any
 
 from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
 from codec_bench.apps.listening.material import Material
-from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, take, written_sheet
+from codec_bench.apps.listening.sheet import (
+    ListeningPlan,
+    ListeningSheet,
+    make_key,
+    name_trials,
+    select_trials,
+    written_sheet,
+)
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
@@ -49,7 +56,7 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
             Diagnostic("webmushra_without_checks"),
             hint="write the page of this project with --format page, or leave them out",
         )
-    selection = take(
+    selection = select_trials(
         material, plan, lambda sounds: {name: wav_bytes(sound) for name, sound in sounds.items()}, rate_hz=RATE_HZ
     )
     key = make_key(material, plan, name_trials(selection, plan))

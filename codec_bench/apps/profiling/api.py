@@ -66,7 +66,7 @@ class Profile:
         return self.folder / "profile.html"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return dict(self.facts)
 
 

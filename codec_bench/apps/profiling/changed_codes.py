@@ -58,7 +58,7 @@ def measure_first_codebooks(
         raise NotApplicable(Diagnostic("no_first"))
     scorer = SectionScorer((*settings.robust_metrics, *metrics))
     points = []
-    for codebooks in sweep(count):
+    for codebooks in codebook_counts(count):
         try:
             fewer = first(codebooks) if codebooks < count else codec
         except (UserError, NotImplementedError) as error:
@@ -70,7 +70,7 @@ def measure_first_codebooks(
     return {"clips": len(clips), "codebooks": count, "metrics": scorer.facts, "points": points}
 
 
-def sweep(count: int) -> list[int]:
+def codebook_counts(count: int) -> list[int]:
     """List the numbers of codebooks to try: powers of two, and all."""
     return [2**k for k in range(count.bit_length()) if 2**k < count] + [count]
 

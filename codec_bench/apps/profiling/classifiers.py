@@ -27,19 +27,19 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
         seed: of the initial weights of the hidden layer.
     """
     count = int(classes.max()) + 1
-    reduced = components(features) if hidden else features
+    reduced = principal_components(features) if hidden else features
     correct = np.zeros(len(classes), bool)
     for fold in np.unique(folds):
         is_test, is_train = folds == fold, folds != fold
         if hidden:
             scores = train(reduced[is_train], classes[is_train], count, hidden=hidden, seed=seed)(reduced[is_test])
         else:
-            scores = ridge(features[is_train], classes[is_train], count, features[is_test])
+            scores = ridge_scores(features[is_train], classes[is_train], count, features[is_test])
         correct[is_test] = scores.argmax(axis=1) == classes[is_test]
     return correct
 
 
-def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
+def ridge_scores(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
     """Score other items by ridge regression, `(items, count)`."""
     targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
@@ -53,7 +53,7 @@ def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.nda
     return scores
 
 
-def components(features: Any) -> np.ndarray:
+def principal_components(features: Any) -> np.ndarray:
     """Compute the first principal components, scaled to a mean squared length of 1."""
     among = _dense(features @ features.T)
     rows = among.mean(axis=0)
@@ -77,10 +77,10 @@ def train(
     shapes = _shapes(features.shape[1], count, hidden)
     start, targets = _start(shapes, np.random.default_rng(seed)), np.eye(count)[classes]
     fitted = minimize(
-        loss, start, (features, targets, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
+        loss_and_gradient, start, (features, targets, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
     )  # fmt: skip
-    layers = _cut(fitted.x, shapes)
-    return lambda others: _log_probabilities(_through(others, layers)[-1])
+    layers = _unflatten(fitted.x, shapes)
+    return lambda others: _log_probabilities(_forward(others, layers)[-1])
 
 
 def _shapes(dimensions: int, count: int, hidden: int) -> list[tuple[int, ...]]:
@@ -95,12 +95,12 @@ def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarra
     return np.concatenate([array.ravel() for array in parts])
 
 
-def _cut(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+def _unflatten(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [array.reshape(shape) for array, shape in zip(np.split(flat, ends[:-1]), shapes)]
 
 
-def _through(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
+def _forward(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
     """Return the input of each layer, and the scores of the last."""
     out = [features]
     for layer in range(0, len(layers), 2):
@@ -115,12 +115,16 @@ def _log_probabilities(scores: np.ndarray) -> np.ndarray:
     return log
 
 
-def loss(
-    flat: np.ndarray, features: np.ndarray, targets: np.ndarray, shapes: list[tuple[int, ...]]
+def loss_and_gradient(
+    flat_weights: np.ndarray, features: np.ndarray, targets: np.ndarray, shapes: list[tuple[int, ...]]
 ) -> tuple[float, np.ndarray]:
-    """Compute loss and gradient from flat weights and one-hot `(items, classes)`."""
-    layers, items = _cut(flat, shapes), len(targets)
-    inputs = _through(features, layers)
+    """Compute the mean cross-entropy with an L2 penalty, and its gradient.
+
+    Args:
+        targets: one-hot `(items, classes)`. shapes: of `flat_weights`, by layer.
+    """
+    layers, items = _unflatten(flat_weights, shapes), len(targets)
+    inputs = _forward(features, layers)
     log = _log_probabilities(inputs[-1])
     value = -float((targets * log).sum()) / items
     back = (np.exp(log) - targets) / items

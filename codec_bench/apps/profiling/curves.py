@@ -86,7 +86,7 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
     raise UnknownName("family among the profiled codecs", anchor, groups)
 
 
-def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def find_quality_drops(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Report where quality falls although the bitrate rises in a family.
 
     Overlapping intervals are `ok`, since the difference may be chance; others are `suspect`.

@@ -119,7 +119,7 @@ def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
 
 
 def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
-    """Compares the declared look-ahead with the measured one."""
+    """Compare the declared look-ahead with the measured one."""
     beyond = latency["beyond_frame_samples"]
     if info.causal is None:
         return finding("causal label", "not applicable", Diagnostic("causality_not_declared"))

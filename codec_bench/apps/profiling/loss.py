@@ -62,9 +62,9 @@ class LossyLink:
     def repairs(self) -> dict[str, str | None]:
         """Why each repair does not work, or None if it does."""
         nothing = [np.arange(self.counts[0]) == self.counts[0] // 2]
-        return {repair: _fault(partial(self.received, repair, [0], nothing)) for repair in REPAIRS}
+        return {repair: _fault(partial(self.decode_with_losses, repair, [0], nothing)) for repair in REPAIRS}
 
-    def received(self, repair: str, which: Sequence[int], masks: Sequence[np.ndarray]) -> list[Audio]:
+    def decode_with_losses(self, repair: str, which: Sequence[int], masks: Sequence[np.ndarray]) -> list[Audio]:
         """Decode the clips at positions `which` with the frames in `masks` lost."""
         pieces = [self.clips[k] for k in which]
         if repair == "own":
@@ -78,9 +78,9 @@ class LossyLink:
         return decode(self._codec, items, pieces)
 
     @property
-    def deaf(self) -> bool:
+    def ignores_losses(self) -> bool:
         """Whether losing all frames of the first clip changes nothing."""
-        (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
+        (out,) = self.decode_with_losses(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
         return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
 
     def _silence(self, index: int) -> Sent:
@@ -95,7 +95,7 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
     link = LossyLink(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = SectionScorer(settings.robust_metrics)
     repairs = link.repairs()
-    if repairs[UNREPAIRED] is None and link.deaf:
+    if repairs[UNREPAIRED] is None and link.ignores_losses:
         raise NotApplicable(DEAF)
     best = next((repair for repair in REPAIRS if repairs[repair] is None), None)
     tried = [repair for repair in dict.fromkeys((best, UNREPAIRED)) if repair is not None and repairs[repair] is None]
@@ -144,18 +144,20 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
 def _quality(link: LossyLink, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
     """Measure the quality with a repair, or give each metric a reason."""
     try:
-        return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
+        return scorer(link.clips, link.decode_with_losses(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
         return {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
 
 
 def _recovery(link: LossyLink, repair: str, settings: Settings) -> dict[str, Any]:
     trials = loud_frames(link, settings.recovery_frames)
-    out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
+    out = link.decode_with_losses(
+        repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials]
+    )
     times_ms, unrecovered = [], 0
     for (clip, frame), wave in zip(trials, out):
         rate_hz = wave.sample_rate_hz
-        last = last_apart(link.undisturbed[clip].samples, wave.samples, rate_hz, settings.recovery_db)
+        last = last_difference_s(link.undisturbed[clip].samples, wave.samples, rate_hz, settings.recovery_db)
         times_ms.append(max(0.0, 1000 * (last - (frame + 1) * link.frame_s)))
         unrecovered += last >= wave.duration_s - WINDOW_S
     return {
@@ -181,13 +183,13 @@ def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
     return [loud_places[round(k * step)] for k in range(min(count, len(loud_places)))]
 
 
-def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
+def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
     """Return the end of the last window of difference in seconds, or 0."""
-    apart = windows_apart(undisturbed, other, rate_hz, distance_db)
+    apart = differing_windows(undisturbed, other, rate_hz, distance_db)
     return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
 
 
-def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
+def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
     """Return the windows whose difference in dB exceeds the distance."""
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
@@ -203,12 +205,12 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
     if isinstance(sent, Latents):
         raise NotApplicable(sent.no_bits)
     rng = np.random.default_rng(settings.seed)
-    outputs = [_decoded(codec, turned(sent, rng), clip) for _ in range(settings.bit_errors)]
+    outputs = [_decoded(codec, flip_random_bit(sent, rng), clip) for _ in range(settings.bit_errors)]
     waves = [wave for wave in outputs if wave is not None]
     if len(waves) == len(outputs) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
         raise NotApplicable(DEAF)
     plain, least = undisturbed.samples, settings.recovery_db
-    apart = [windows_apart(plain, wave.samples, wave.sample_rate_hz, least) for wave in waves]
+    apart = [differing_windows(plain, wave.samples, wave.sample_rate_hz, least) for wave in waves]
     spans = [1000 * WINDOW_S * (windows[-1] - windows[0] + 1) if windows.size else 0.0 for windows in apart]
     ratios = [ratio for wave in waves if (ratio := snr_db([undisturbed], [wave])) is not None]
     return {
@@ -221,7 +223,7 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
     }
 
 
-def turned(sent: Codes, rng: np.random.Generator) -> Codes:
+def flip_random_bit(sent: Codes, rng: np.random.Generator) -> Codes:
     """Flip a random bit, redrawn if the code would not exist; raises NotApplicable."""
     sizes = [8 * len(packet) for packet in sent.packets]
     sizes = sizes or [_bits(stream) * stream.values.size for stream in sent.streams]

@@ -109,7 +109,7 @@ _BUFFERED_CODES = 1_000_000
 
 
 class PhoneCounter:
-    """Counts codes by the phone at the middle of each frame, item by item."""
+    """Counts pairs of codes and phones, the phone at the middle of each frame."""
 
     def __init__(self, alignments: Mapping[str, Alignment]) -> None:
         self._alignments = alignments
@@ -118,7 +118,11 @@ class PhoneCounter:
         self._aligned = self._missing = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Count the codes of one sample's audio, or of one of its channels."""
+        """Count pairs of codes and aligned phones of one sample, or of one channel.
+
+        Args:
+            name: of the sample in `alignments`; one without an alignment is skipped and counted.
+        """
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
             self._streams = [_PhoneStream(s.name, s.cardinality, len(self._names)) for s in streams]

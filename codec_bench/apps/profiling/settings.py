@@ -67,5 +67,5 @@ class Settings(Limits):
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}

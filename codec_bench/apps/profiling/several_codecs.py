@@ -183,7 +183,7 @@ def measure_codecs(request: ProfileRun) -> dict[str, Any]:
     _add_quality(request, results)
     measured = {n: s["quality"]["metrics"] for n, s in results.items() if "metrics" in s["quality"]}
     points = curves.curves(groups, measured)
-    for name, extra in curves.order(points).items():
+    for name, extra in curves.find_quality_drops(points).items():
         results[name]["findings"]["findings"] += extra
     for sections in results.values():
         sections["faults"] = _faults(sections)

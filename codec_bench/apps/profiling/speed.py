@@ -107,7 +107,7 @@ def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
     return codec, {"load_s": perf_counter() - start, "memory": memory.result()}
 
 
-def single(codec: Any, material: ProfileClips, settings: Settings, device: str) -> dict[str, Any]:
+def measure_single(codec: Any, material: ProfileClips, settings: Settings, device: str) -> dict[str, Any]:
     """Measure real-time factors of one clip at a time."""
     clip = material.exactly(settings.clip_s)
     decode(codec, encode(codec, [clip]), [clip])
@@ -191,7 +191,7 @@ def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -
         "decoder": of_decoder.result(clip.duration_s),
         "parameters": total["parameters"],
         "buffers": total["buffers"],
-        "unused_parameters": total["parameters"] - len_of(of_encoder.used | of_decoder.used, modules),
+        "unused_parameters": total["parameters"] - count_parameters(of_encoder.used | of_decoder.used, modules),
     }
 
 
@@ -229,7 +229,7 @@ def _state(modules: list[Any]) -> dict[str, int]:
     return {"parameters": sum(parameters.values()), "buffers": others}
 
 
-def len_of(used: set[int], modules: list[Any]) -> int:
+def count_parameters(used: set[int], modules: list[Any]) -> int:
     """Count the numbers in parameters whose storage is in `used`."""
     sizes = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
     return sum(n for key, n in sizes.items() if key in used)
@@ -283,7 +283,7 @@ def _counting() -> Any:
             return {
                 "macs_per_s": self.macs / seconds,
                 "by_operator": {name: n / seconds for name, n in self.by_kind.most_common()},
-                "parameters": len_of(self.used, self._modules),
+                "parameters": count_parameters(self.used, self._modules),
                 "not_counted": {name: n / seconds for name, n in self.uncounted.most_common() if n},
             }
 

@@ -41,7 +41,7 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
-    quiet = [scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
+    quiet = [scale(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
     scorer = SectionScorer(settings.robust_metrics)
     plain = recode(codec, quiet)
     no_tokens = "latents" if isinstance(codes[0], Latents) else "packets_not_compared"
@@ -188,7 +188,7 @@ def _gain(gain_db: float) -> Perturbation:
     factor = 10 ** (gain_db / 20)
     name = f"{abs(gain_db):g} dB {'louder' if gain_db > 0 else 'softer'}"
     return Perturbation(
-        name, lambda clip, index: scaled(clip, factor), lambda before, after: (before, scaled(after, 1 / factor))
+        name, lambda clip, index: scale(clip, factor), lambda before, after: (before, scale(after, 1 / factor))
     )
 
 
@@ -205,7 +205,7 @@ def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio]
     return later, undone
 
 
-def scaled(audio: Audio, factor: float) -> Audio:
+def scale(audio: Audio, factor: float) -> Audio:
     """Multiply audio by a factor."""
     return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
@@ -220,7 +220,7 @@ def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
 
 def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
     """Add reverberation to a clip, at its length and power."""
-    response = room(clip.sample_rate_hz, seed)
+    response = impulse_response(clip.sample_rate_hz, seed)
     points = 1 << (clip.num_samples + response.size - 1).bit_length()
     spectrum = np.fft.rfft(clip.samples.astype(np.float64), points) * np.fft.rfft(response, points)
     wet = np.fft.irfft(spectrum, points)[:, : clip.num_samples]
@@ -228,7 +228,7 @@ def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
     return Audio(wet * np.sqrt(power), clip.sample_rate_hz)
 
 
-def room(rate_hz: int, seed: int) -> np.ndarray:
+def impulse_response(rate_hz: int, seed: int) -> np.ndarray:
     """Build the impulse response: 1, and a tail of -5 dB with 60 dB in 0.5 s."""
     count = round(_DECAY_S * rate_hz)
     tail = np.random.default_rng(seed).standard_normal(count) * 10 ** (-3 * np.arange(1, count + 1) / count)

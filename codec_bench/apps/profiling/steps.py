@@ -104,7 +104,7 @@ class Measuring(Checking):
         return {**took, "threads": speed.threads()}
 
     def _speed(self) -> dict[str, dict[str, Any]]:
-        timings = speed.single(self._codec, self._material, self._request.settings, self._device)
+        timings = speed.measure_single(self._codec, self._material, self._request.settings, self._device)
         return {"speed": {**timings, "threads": speed.threads(), "device": self._device}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
@@ -205,7 +205,7 @@ class Measuring(Checking):
         if self._device == "cpu":
             raise NotApplicable(Diagnostic("cpu_already"))
         codec = Watched(load_codec(request.codec, device="cpu", **request.options), self._announce)
-        timings = speed.single(codec, ProfileClips(request.files, codec), request.settings, "cpu")
+        timings = speed.measure_single(codec, ProfileClips(request.files, codec), request.settings, "cpu")
         return {"speed_on_cpu": {**timings, "threads": speed.threads(), "device": "cpu"}}
 
 

@@ -307,7 +307,11 @@ class Scorer:
 
     @staticmethod
     def connect(url: str, *, token: str | None = None) -> Any:
-        """Connect to a running service, such as `Scorer.connect("http://127.0.0.1:8765")`."""
+        """Connect to a running service; returns a client with the methods of `Scorer`.
+
+        Args:
+            url: such as `http://127.0.0.1:8765`. token: access token, if the service requires one.
+        """
         from codec_bench.apps.serving.client import RemoteScorer
 
         return RemoteScorer(url, token=token)

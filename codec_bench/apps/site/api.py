@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.site.boards import boards_of, definitions_of, index_of
-from codec_bench.apps.site.contradictions import Contradiction, placed
+from codec_bench.apps.site.contradictions import Contradiction, assign_boards
 from codec_bench.apps.site.contradictions import contradictions as find_contradictions
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
-from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
+from codec_bench.apps.site.records import content_of, describe_run, is_shard, key_of, write_run
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.page.sound import is_sound
@@ -84,7 +84,7 @@ def site(
         )
     counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
     for other in sites:
-        for names, more in zip(counts, take_over(site_folder, other)):
+        for names, more in zip(counts, copy_runs(site_folder, other)):
             names += more
     return finish(site_folder, Added(*map(tuple, counts)), _published(site_folder, notify), title)
 
@@ -98,14 +98,14 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     Raises:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
-    from codec_bench.apps.site.folder import age
+    from codec_bench.apps.site.folder import age_key
     from codec_bench.report.open_run import open_run
 
     folders, sites = _sorted(runs)
     entries: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         with closing(open_run(folder)) as run:
-            if not is_part(run):
+            if not is_shard(run):
                 entry = describe_run(run)
                 entries[entry["key"]] = entry
     for other in sites:
@@ -113,7 +113,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
             entries.setdefault(entry["key"], entry)
     if not entries:
         raise UserError(Diagnostic("no_run_to_check"), hint="name run folders, or the folder of a site")
-    return find_contradictions(placed(sorted(entries.values(), key=age)))
+    return find_contradictions(assign_boards(sorted(entries.values(), key=age)))
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
@@ -195,7 +195,7 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
         run = Run(folder)
         try:
             run.check()
-            if is_part(run):
+            if is_shard(run):
                 added["parts"].append(run.folder.name)
                 continue
             key = key_of(run)
@@ -207,7 +207,7 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
                 site.remove(key)
                 write_run(site, run, entry, audio_mb=audio_mb)
                 added["added" if before is None else "replaced"].append(entry["name"])
-            site.remember(key, run.folder)
+            site.record_folder(key, run.folder)
         finally:
             run.close()
     return Added(**{label: tuple(names) for label, names in added.items()})
@@ -220,7 +220,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
         published: the published leaderboards by name, as `published.py` writes them.
         title: of the site; None keeps the present one.
     """
-    entries = placed(site.entries())
+    entries = assign_boards(site.entries())
     conflicts = find_contradictions(entries)
     boards = boards_of(entries, conflicts, site)
     site.write_boards(boards)
@@ -234,7 +234,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     return Site(site.path, done.added, done.replaced, done.unchanged, tuple(conflicts))
 
 
-def take_over(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str], list[str]]:
+def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str], list[str]]:
     """Copy the missing or newer runs of another site.
 
     Returns:
@@ -268,9 +268,9 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     if entry is None or lacking:
         raise UserError(Diagnostic("site_run_lacks", run=key, site=other.path, files=", ".join(lacking)), hint=_AGAIN)
     try:
-        (put,) = placed([entry])
+        (put,) = assign_boards([entry])
         board = boards_of([put], [])
-        index_of([put], board, {}, find_contradictions(placed([entry, entry])), "")
+        index_of([put], board, {}, find_contradictions(assign_boards([entry, entry])), "")
         is_complete = all(_BOARD.fullmatch(name) for name in board) and entry["chunk"] > 0
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         is_complete = False

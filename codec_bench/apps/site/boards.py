@@ -53,7 +53,7 @@ def mark_best(
         measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
         rivals = [of[0] for of in measured if of]
         counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
-        for n in find_excluded(counts, dict.fromkeys(_out(rivals, c), SUSPECT)):
+        for n in find_excluded(counts, dict.fromkeys(_excluded_rows(rivals, c), SUSPECT)):
             rivals[n]["barred"] = sorted({c, *rivals[n].get("barred", ())})
         for row, standing in zip(rivals, _standings(rivals, c, metric, entries, held)):
             for mark in ("best", "alike"):
@@ -61,8 +61,8 @@ def mark_best(
                     row.setdefault(mark, []).append(c)
 
 
-def _out(rivals: Sequence[Row], column: int) -> set[int]:
-    """Return rows that are not compared: suspects, and those of their own run."""
+def _excluded_rows(rivals: Sequence[Row], column: int) -> set[int]:
+    """Return indices of rows that are suspect, or excluded in the column by their run."""
     return {n for n, row in enumerate(rivals) if row.get("suspect") or column in row.get("barred", ())}
 
 
@@ -83,7 +83,7 @@ def _standings(
     if any(one is None for one in parts.values()):
         return []
     known = {n: one for n, one in parts.items() if one is not None}
-    outcome = verdict(known, _out(rivals, column), facts["higher_is_better"])
+    outcome = verdict(known, _excluded_rows(rivals, column), facts["higher_is_better"])
     return [outcome.standing(n).as_dict() for n in known]
 
 
@@ -160,7 +160,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
             **({"remarks": system["remarks"]} if system["remarks"] else {}),
             **({"suspect": system["suspect"]} if system.get("suspect") else {}),
             "cells": [_cell(entry, system, metric, protocol, notes) for metric, protocol in order],
-            **({"barred": barred} if (barred := _barred(system, order)) else {}),
+            **({"barred": barred} if (barred := _excluded_columns(system, order)) else {}),
             "doubted": [c for c, (metric, _) in enumerate(order) if (entry["key"], name, metric) in marked],
         }
         for entry in reversed(entries)
@@ -200,8 +200,8 @@ def _has_front(board: Mapping[str, Any]) -> bool:
     return rated and any(head["name"] != "bitrate" and head["higher"] is not None for head in board["columns"])
 
 
-def _barred(system: Mapping[str, Any], order: Sequence[tuple[str, str]]) -> list[int]:
-    """Return the columns in which a system is not compared within its run."""
+def _excluded_columns(system: Mapping[str, Any], order: Sequence[tuple[str, str]]) -> list[int]:
+    """Return the numbers of the columns in which a system's run excludes it."""
     standings = [system["metrics"].get(metric, {}).get("standing") or {} for metric, _ in order]
     return [c for c, standing in enumerate(standings) if not standing.get("compared", True)]
 

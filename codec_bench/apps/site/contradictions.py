@@ -89,7 +89,7 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{name} {old[name]} to {new[name]}" for name in old if name in new and old[name] != new[name])
 
 
-def sounds_of(run: Run) -> dict[str, Any]:
+def hash_references(run: Run) -> dict[str, Any]:
     """Hash a run's references: `all` or None if incomplete, and `some` by hashed id."""
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {hashlib.blake2b(id.encode(), digest_size=6).hexdigest(): sound for id, sound in held if sound is not None}
@@ -100,7 +100,7 @@ def sounds_of(run: Run) -> dict[str, Any]:
     }
 
 
-def placed(entries: Sequence[Entry]) -> list[Entry]:
+def assign_boards(entries: Sequence[Entry]) -> list[Entry]:
     """Assign each entry, oldest first, the `board` of its audio."""
     groups: dict[str, list[list[Entry]]] = {}
     for entry in entries:

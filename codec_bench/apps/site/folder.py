@@ -33,7 +33,7 @@ _SCRIPTS = (
 )
 
 
-def age(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+def age_key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the sort key of runs, oldest first: end to the second, then start."""
     return entry["date"] or "", entry["started"] or "", entry["key"]
 
@@ -112,7 +112,7 @@ class SiteFolder:
         return self.path / "data" / "runs" / key
 
     def keys(self) -> list[str]:
-        """Return the keys of all complete runs."""
+        """Return the keys of all complete runs, as `records.key_of` builds them."""
         files = (self.path / "data" / "runs").glob("*/run.js")
         return sorted(path.parent.name for path in files if _KEY.fullmatch(path.parent.name))
 
@@ -131,7 +131,7 @@ class SiteFolder:
     def entries(self) -> list[dict[str, Any]]:
         """Return the entries of all runs, the oldest first."""
         readable = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
-        return sorted(readable, key=age)
+        return sorted(readable, key=age_key)
 
     def remove(self, key: str) -> None:
         """Remove a run's files."""
@@ -140,7 +140,7 @@ class SiteFolder:
             (folder / "run.js").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
-    def remember(self, key: str, folder: Path) -> None:
+    def record_folder(self, key: str, folder: Path) -> None:
         """Note a run's folder, relative to the site."""
         self._facts["folders"][key] = os.path.relpath(folder.resolve(), self.path.resolve())
 

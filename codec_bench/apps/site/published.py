@@ -17,7 +17,7 @@ _KBPS = {"unit": "bps", "higher_is_better": False, "summary": "The bitrate."}
 
 
 def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
-    """Build the data file of a published leaderboard.
+    """Build the content of a published leaderboard's data file.
 
     Args:
         keys: the keys of the site's runs, by their folders.
@@ -89,7 +89,7 @@ def _link(row: BoardRow, column: Column, keys: Mapping[Path, str]) -> list[str] 
 
 
 def published_codecs(board: CodecBoard) -> dict[str, Any]:
-    """Build the data file of published codecs: a leaderboard for each source and data."""
+    """Build the content of the data file of published codecs: a board for each source."""
     groups: dict[tuple[str, str], list[CodecTable]] = {}
     for table in board.tables:
         groups.setdefault((table.source, table.data), []).append(table)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.site.contradictions import sounds_of
+from codec_bench.apps.site.contradictions import hash_references
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
 from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
@@ -61,7 +61,7 @@ def key_of(run: Run) -> str:
     return _hash([meta.get("fingerprint"), meta.get("started"), list(run.systems)], 6)
 
 
-def is_part(run: Run) -> bool:
+def is_shard(run: Run) -> bool:
     """Whether a run holds one shard of its data, which is no result by itself."""
     meta = run.meta
     return bool((meta.get("fingerprint") or {}).get("shard") or (meta.get("config") or {}).get("shard"))
@@ -126,7 +126,7 @@ def describe_run(run: Run) -> dict[str, Any]:
 def _board(run: Run, samples: int) -> dict[str, Any]:
     """Return the leaderboard of a run: its benchmark or its data, and the part.
 
-    The key excludes audio content; `same_sounds.placed` separates that. The title states changes of a benchmark, and
+    The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a benchmark, and
     other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts
     share a board.
     """
@@ -159,7 +159,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
         "samples": samples,
         "limit": limit,
         "generated": generated,
-        "sounds": sounds_of(run),
+        "sounds": hash_references(run),
     }
 
 

@@ -90,11 +90,11 @@ class BatchInterface(ABC):
         self.client = transfer_client(model, model.base_url)
 
     async def start(self) -> None:
-        """As `Client.start`."""
+        """Implement `Client.start`."""
         await self.client.start()
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         await self.client.close()
 
     @abstractmethod
@@ -113,7 +113,7 @@ class BatchInterface(ABC):
         """Submit an uploaded file.
 
         Raises:
-            Again: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
+            RetryableError: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
         """
         path, body = self.submission(file, mark)
         created = await self.client.send_once("POST", path, read_json, json=body)
@@ -196,7 +196,7 @@ class BatchableModel(JsonModel):
         """Parse a complete JSON reply; `about` holds further response fields.
 
         Raises:
-            Again, RequestFailed: the reply holds no answer.
+            RetryableError, RequestFailed: the reply holds no answer.
         """
 
     async def ready(self, body: Any) -> bytes:

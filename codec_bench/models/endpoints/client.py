@@ -134,7 +134,7 @@ class Client(RetryPolicy):
         """Send one request a single time, because a repetition would do harm; see `send`.
 
         Raises:
-            Again: there is no answer; the service may have acted on the request all the same.
+            RetryableError: there is no answer; the service may have acted on the request all the same.
             RequestFailed, Denied: the service did not act on the request.
         """
         try:

@@ -97,7 +97,7 @@ class Gemini(BatchableModel):
         return self.read_body(reply.value, reply.about())
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """As `BatchableModel.read_body`."""
+        """Implement `BatchableModel.read_body`."""
         about = service_facts(
             about, request=optional_text(body, "responseId"), model=optional_text(body, "modelVersion")
         )
@@ -108,7 +108,7 @@ class Gemini(BatchableModel):
         return GeminiBatches(self, self.model)
 
     async def ready(self, body: Any) -> bytes:
-        """As `BatchableModel.ready`; the service deletes uploaded audio after 48 h."""
+        """Implement `BatchableModel.ready`; the service deletes uploaded audio after 48 h."""
         if not isinstance(body, LongBody):
             return bytes(body)
         sent = await self._uploaded(body)

@@ -51,35 +51,35 @@ class GeminiBatches(BatchInterface):
         self._files = GeminiFiles(self._root, self._version)
 
     async def start(self) -> None:
-        """As `BatchInterface.start`."""
+        """Implement `BatchInterface.start`."""
         await super().start()
         await self._root.start()
 
     async def close(self) -> None:
-        """As `BatchInterface.close`."""
+        """Implement `BatchInterface.close`."""
         await super().close()
         await self._root.close()
 
     def line(self, key: str, body: bytes) -> bytes:
-        """As `BatchInterface.line`."""
+        """Implement `BatchInterface.line`."""
         return b"".join((f'{{"key": "{key}", "request": '.encode(), body, b"}\n"))
 
     async def upload(self, file: Path, mark: str) -> str:
-        """As `BatchInterface.upload`."""
+        """Implement `BatchInterface.upload`."""
         return await self._files.requests(file, f"cb-{mark}")
 
     def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
-        """As `BatchInterface.submission`."""
+        """Implement `BatchInterface.submission`."""
         about = {"displayName": mark, "inputConfig": {"fileName": file}}
         return f"/models/{self._name}:batchGenerateContent", {"batch": about}
 
     def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
-        """As `BatchInterface.next_page`."""
+        """Implement `BatchInterface.next_page`."""
         token = optional_text(body, "nextPageToken")
         return None if token is None else f"&pageToken={token}"
 
     def batch(self, body: Any) -> Batch:
-        """As `BatchInterface.batch`."""
+        """Implement `BatchInterface.batch`."""
         id = text_of(body, "name")
         about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
         state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -93,11 +93,11 @@ class GeminiBatches(BatchInterface):
         return Batch(id, status, message, (file,) if file is not None else ())
 
     async def fetch(self, file: str, target: Path) -> None:
-        """As `BatchInterface.fetch`."""
+        """Implement `BatchInterface.fetch`."""
         await download(self._root, f"/download/{self._version}/{file}:download?alt=media", target)
 
     def outcome(self, line: Any) -> BatchOutcome | None:
-        """As `BatchInterface.outcome`."""
+        """Implement `BatchInterface.outcome`."""
         key = optional_text(line, "key")
         if key is None:
             return None
@@ -112,7 +112,7 @@ class GeminiBatches(BatchInterface):
         return BatchOutcome(key, status, {"error": error})
 
     async def delete(self, file: str) -> None:
-        """As `BatchInterface.delete`."""
+        """Implement `BatchInterface.delete`."""
         await self._files.delete(file)
 
 

@@ -53,7 +53,7 @@ class GeminiFiles:
         self._in_use: dict[str, int] = {}
 
     async def start(self) -> None:
-        """As `Client.start`."""
+        """Implement `Client.start`."""
         await self._client.start()
 
     async def sound(self, data: bytes, digest: str) -> Stored:

@@ -85,7 +85,7 @@ class GeminiLive(SocketModel):
         return out
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """As `SocketModel.enter`."""
+        """Implement `SocketModel.enter`."""
         if "setupComplete" in event:
             return "ready"
         if event.get("usageMetadata"):

@@ -44,12 +44,12 @@ class OpenAiBatches(BatchInterface):
         self.endpoint = f"/v1{path}"
 
     def line(self, key: str, body: bytes) -> bytes:
-        """As `BatchInterface.line`."""
+        """Implement `BatchInterface.line`."""
         head = f'{{"custom_id": "{key}", "method": "POST", "url": "{self.endpoint}", "body": '
         return b"".join((head.encode(), body, b"}\n"))
 
     async def upload(self, file: Path, mark: str) -> str:
-        """As `BatchInterface.upload`."""
+        """Implement `BatchInterface.upload`."""
         reply = await self.client.send(
             "POST", "/files", read_json, data={"purpose": "batch"},
             files={"file": (f"codec-bench-{mark}.jsonl", file, "application/jsonl")},
@@ -57,16 +57,16 @@ class OpenAiBatches(BatchInterface):
         return text_of(reply.value, "id")
 
     def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
-        """As `BatchInterface.submission`."""
+        """Implement `BatchInterface.submission`."""
         about = {"endpoint": self.endpoint, "completion_window": "24h", "metadata": {self.marked: mark}}
         return "/batches", {"input_file_id": file, **about}
 
     def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
-        """As `BatchInterface.next_page`."""
+        """Implement `BatchInterface.next_page`."""
         return f"&after={text_of(entries[-1], 'id')}" if entries and body.get("has_more") else None
 
     def batch(self, body: Any) -> Batch:
-        """As `BatchInterface.batch`."""
+        """Implement `BatchInterface.batch`."""
         id = text_of(body, "id")
         state = STATES.get(str(body.get("status")), "running")
         files = tuple(
@@ -78,11 +78,11 @@ class OpenAiBatches(BatchInterface):
         return Batch(id, state, clean(first_of(messages, 3, "; ")), files)
 
     async def fetch(self, file: str, target: Path) -> None:
-        """As `BatchInterface.fetch`."""
+        """Implement `BatchInterface.fetch`."""
         await download(self.client, f"/files/{file}/content", target)
 
     def outcome(self, line: Any) -> BatchOutcome | None:
-        """As `BatchInterface.outcome`."""
+        """Implement `BatchInterface.outcome`."""
         key = optional_text(line, "custom_id")
         if key is None:
             return None
@@ -97,7 +97,7 @@ class OpenAiBatches(BatchInterface):
         return BatchOutcome(key, 500, {"error": error})
 
     async def delete(self, file: str) -> None:
-        """As `BatchInterface.delete`."""
+        """Implement `BatchInterface.delete`."""
         try:
             await self.client.send_once("DELETE", f"/files/{file}", read_json)
         except (RetryableError, RequestFailed, Denied):

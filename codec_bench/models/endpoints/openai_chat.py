@@ -66,7 +66,7 @@ class ChatReply:
             began: start of the attempt (`time.monotonic`).
 
         Raises:
-            Again, RequestFailed: the body is an error and not an answer.
+            RetryableError, RequestFailed: the body is an error and not an answer.
         """
         if body.get("error"):
             raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
@@ -174,7 +174,7 @@ class OpenAiChat(BatchableModel):
         return OpenAiBatches(self, self.path)
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """As `BatchableModel.read_body`."""
+        """Implement `BatchableModel.read_body`."""
         written = ChatReply()
         parse_reply(lambda body: written.add(_check_complete(body), 0.0), body)
         written.first_s = None

@@ -89,7 +89,7 @@ class OpenAiLive(SocketModel):
         return json.dumps({"type": "session.start", "session": session})
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """As `SocketModel.enter`."""
+        """Implement `SocketModel.enter`."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -109,7 +109,7 @@ class OpenAiLive(SocketModel):
         return "done"
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> ChatReply:
-        """As `SocketModel.talk`. Receives while the question is sent."""
+        """Implement `SocketModel.talk`. Receives while the question is sent."""
         written, started, spoke = ChatReply(), asyncio.Event(), _Spoke()
 
         async def listen() -> None:

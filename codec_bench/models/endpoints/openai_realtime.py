@@ -70,15 +70,15 @@ class OpenAiRealtime(SocketModel):
         super().__init__(info, **{**defaults, **connection, "rate_hz": QWEN_HZ if layout == "qwen" else RATE_HZ})
 
     def socket_headers(self) -> Mapping[str, str]:
-        """As `SocketModel.socket_headers`."""
+        """Implement `SocketModel.socket_headers`."""
         return {"OpenAI-Beta": "realtime=v1"} if self.layout == "beta" else {}
 
     def url(self) -> str:
-        """As `SocketModel.url`."""
+        """Implement `SocketModel.url`."""
         return f"{self.base_url}{'&' if '?' in self.base_url else '?'}model={quote(self.model)}"
 
     def check(self, request: Request) -> str | None:
-        """As `SocketModel.check`."""
+        """Implement `SocketModel.check`."""
         if self.layout == "qwen":
             return f"the model '{self.info.name}' converses in time and takes no single requests: codec-bench converse"
         return super().check(request)
@@ -139,7 +139,7 @@ class OpenAiRealtime(SocketModel):
         return {"type": "message", "role": message.role, "content": parts}
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """As `SocketModel.enter`."""
+        """Implement `SocketModel.enter`."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -164,7 +164,7 @@ class OpenAiRealtime(SocketModel):
         """Add the usage and finish reason of a complete response.
 
         Raises:
-            Again, RequestFailed, Denied: the response failed or was cancelled.
+            RetryableError, RequestFailed, Denied: the response failed or was cancelled.
         """
         written.usage = openai_usage(response.get("usage"))
         details = response.get("status_details") or {}
@@ -243,7 +243,7 @@ class OpenAiLiveTranscription(SocketModel):
         return [json.dumps(event) for event in events]
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """As `SocketModel.enter`."""
+        """Implement `SocketModel.enter`."""
         kind = event["type"]
         if kind in ("error", f"{_EVENT}failed"):
             raise trouble_of(event["error"])

@@ -74,7 +74,7 @@ class OpenAiResponses(BatchableModel):
         return {"model": self.model, "input": turns, "store": False, **self.named_parameters(request)}
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """As `BatchableModel.read_body`."""
+        """Implement `BatchableModel.read_body`."""
         _check(body)
         about = service_facts(about, model=optional_text(body, "model"))
         return parse_reply(lambda body: self._response(body, about), body)

@@ -152,7 +152,7 @@ class RemoteModel(Model):
         return self._untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
-        """As `Model.set_waiting`."""
+        """Implement `Model.set_waiting`."""
         self.client.notify = notify
         if patient:
             self.client.patience = replace(self.client.patience, stops_s=None)
@@ -342,7 +342,7 @@ class RemoteModel(Model):
         return replace(response, usage=usage)
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
-        """As `Model.unpriced`."""
+        """Implement `Model.unpriced`."""
         return self.prices.missing(response.usage)
 
 
@@ -367,7 +367,7 @@ class HttpModel(RemoteModel):
         )
 
     async def start(self) -> None:
-        """As `Client.start`."""
+        """Implement `Client.start`."""
         self._unusable = None
         await self.client.start()
 
@@ -376,7 +376,7 @@ class HttpModel(RemoteModel):
         return await describe(self.client, self.model, vendor=is_vendor(self.base_url))
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         await self.client.close()
 
 

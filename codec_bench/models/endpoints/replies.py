@@ -77,7 +77,7 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """Return the complete body of an audio reply.
 
     Raises:
-        Again: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
+        RetryableError: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
     # Some services declare the wrong type; audio has bytes that no text has.
@@ -92,7 +92,7 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
     """Return the body as JSON. Can be the `read` of `Client.send`.
 
     Raises:
-        Again: the body is not JSON (the page of a proxy, or a body that was cut off).
+        RetryableError: the body is not JSON (the page of a proxy, or a body that was cut off).
     """
     body = await read_bytes(response)
     try:
@@ -148,7 +148,7 @@ async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
     """Yield the JSON of each server-sent event up to `[DONE]`.
 
     Raises:
-        Again: an event is not JSON, or the reply is not a stream of events.
+        RetryableError: an event is not JSON, or the reply is not a stream of events.
         RequestFailed: the stream is longer than `MAX_BYTES`.
     """
     kind = response.headers.get("content-type", "")

@@ -50,7 +50,7 @@ def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) 
     """Parse a message of a service and read it.
 
     Raises:
-        Again: it is not JSON. Again, RequestFailed, Denied: as `read`.
+        RetryableError: it is not JSON. Again, RequestFailed, Denied: as `read`.
     """
     try:
         event = parse_json(message)
@@ -111,7 +111,7 @@ class SocketModel(RemoteModel):
         """Add a message to the answer; return whether the session is ready or done.
 
         Raises:
-            Again, RequestFailed, Denied: the message is an error.
+            RetryableError, RequestFailed, Denied: the message is an error.
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
@@ -137,7 +137,7 @@ class SocketModel(RemoteModel):
             began: start of the attempt (`time.monotonic`).
 
         Raises:
-            Again, RequestFailed, Denied: there is no answer.
+            RetryableError, RequestFailed, Denied: there is no answer.
         """
         written = ChatReply()
         for event in events[: self.opening]:
@@ -158,7 +158,7 @@ class SocketModel(RemoteModel):
         """Open a connection for the `with` block.
 
         Raises:
-            Again, RequestFailed, Denied: the service is unreachable, rejects or breaks the connection; the key is
+            RetryableError, RequestFailed, Denied: the service is unreachable, rejects or breaks the connection; the key is
                 masked.
         """
         from websockets import exceptions

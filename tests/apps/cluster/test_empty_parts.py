@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codec_bench import evaluate, merge, run_benchmark
 from codec_bench.api.run_benchmark import run_codecs
-from codec_bench.apps.cluster.slurm import go_on, read_submission
+from codec_bench.apps.cluster.slurm import read_submission, resume_submission
 from codec_bench.data import open_source
 from codec_bench.data.shard import place_of
 
@@ -66,7 +66,7 @@ def test_a_part_without_a_sample_is_not_submitted(tmp_path, slurm, command, monk
     for number in held:
         evaluate(**typed, shard=(number, 6), out=f"run/parts/{number}", workers=1).close()
         Path(f"run/parts/{number}/part.ended").touch()
-    assert go_on(Path("run")) is None
+    assert resume_submission(Path("run")) is None
     merged = merge(parts="run/parts", out="run", page=False)
     assert rows(merged) == rows(evaluate(**typed, out="whole", workers=1, page=False))
     code, printed, text = command("progress", "run", "--json")

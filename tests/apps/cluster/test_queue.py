@@ -26,20 +26,20 @@ def test_the_shard_of_a_stopped_actor_is_run_next():
     queue, _ = queue_of()
     first, second = queue.take(), queue.take()
     assert (first, second) == (ALL[0], ALL[1])
-    queue.lose(first, "killed", 3)
-    assert queue.take() == first and queue.open == 4
+    queue.requeue(first, "killed", 3)
+    assert queue.take() == first and queue.open_count == 4
     assert queue.finish(second) == ([], None, [])
-    assert queue.open == 3
+    assert queue.open_count == 3
 
 
 def test_a_shard_that_ends_its_actors_without_progress_ends_the_run():
     queue, _ = queue_of()
     for done in range(1, 20):  # each actor finishes one more item
-        queue.lose(queue.take(), "killed", done)
+        queue.requeue(queue.take(), "killed", done)
     for _ in range(MOST_FAILURES - 1):
-        queue.lose(queue.take(), "killed", 19)
+        queue.requeue(queue.take(), "killed", 19)
     with refuses("shard_ends_actors", shard="1/4", actors=5, cause="out of memory") as error:
-        queue.lose(queue.take(), "out of memory", 19)
+        queue.requeue(queue.take(), "out of memory", 19)
     assert "--shard" in error.value.hint
 
 
@@ -59,7 +59,7 @@ def slow_shard():
 def test_a_slow_shard_is_split_among_the_actors_that_are_free():
     queue, _ = slow_shard()
     pieces = [queue.take(3 - turn) for turn in range(3)]
-    assert pieces == [Shard(4, 16), Shard(8, 16), Shard(12, 16)] and queue.waiting == 1
+    assert pieces == [Shard(4, 16), Shard(8, 16), Shard(12, 16)] and queue.waiting_count == 1
     holds = lambda shards, id: sum(shard.holds(id) for shard in shards)  # noqa: E731
     every = ALL[3].pieces(4)
     assert all(holds(every, f"u{n}") == ALL[3].holds(f"u{n}") for n in range(300))
@@ -71,13 +71,13 @@ def test_the_pieces_or_the_shard_count_whichever_is_finished_first():
     assert pieces == [Shard(4, 8), Shard(8, 8)]
     assert queue.finish(pieces[1]) == ([], None, [])
     assert queue.finish(pieces[0]) == ([ALL[3]], ALL[3], [pieces[1], pieces[0]])
-    assert queue.open == 0 and queue.take(5) is None
+    assert queue.open_count == 0 and queue.take(5) is None
     queue, _ = slow_shard()
     segment = queue.take(1)
     needless, complete, _ = queue.finish(ALL[3])
-    assert needless == [segment] and complete is None and queue.open == 0
-    queue.lose(segment, "killed", 0)  # it was ended because it was not needed
-    assert queue.open == 0
+    assert needless == [segment] and complete is None and queue.open_count == 0
+    queue.requeue(segment, "killed", 0)  # it was ended because it was not needed
+    assert queue.open_count == 0
 
 
 def test_pieces_without_samples_are_not_run():
@@ -85,4 +85,4 @@ def test_pieces_without_samples_are_not_run():
     queue = ShardQueue([Shard(1, 1)], lambda shard: int(shard.number == 2), clock)
     queue.take()
     clock.now = 1e6
-    assert queue.take(3) is None and queue.open == 1
+    assert queue.take(3) is None and queue.open_count == 1

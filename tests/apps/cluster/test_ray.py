@@ -111,7 +111,7 @@ def on_ray(tmp_path, monkeypatch):
 
     monkeypatch.setattr(connection, "execute_shard", execute_shard)
     monkeypatch.setattr(connection, "start_workers", lambda running, folder, cores: nullcontext(object()))
-    monkeypatch.setattr(ray, "check_there", lambda address: None)
+    monkeypatch.setattr(ray, "check_reachable", lambda address: None)
     monkeypatch.setattr(ray, "LOOK_S", 0.0)
     monkeypatch.setattr(ray, "head_answers", lambda stand_in: bool(stand_in.answers))
 

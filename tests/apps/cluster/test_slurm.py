@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from refusals import Containing, refuses
 
-from codec_bench.apps.cluster.slurm import ROUNDS, Resources, go_on, read_submission, submit
+from codec_bench.apps.cluster.slurm import ROUNDS, Resources, read_submission, resume_submission, submit
 from codec_bench.messages.errors import UserError
 
 DATA = ("--data", "embedded", "--metrics", "stoi")
@@ -79,18 +79,18 @@ def test_parts_that_are_missing_are_submitted_again_and_not_for_ever(tmp_path, s
     finish(out, 1, 2, 3, 4, 5, 6, 9)
     (out / "parts" / "4" / "part.ended").unlink()  # its command was ended before it made its second run
     (out / "parts" / "6" / "benchmark" / "model" / "part.json").unlink()  # a run without its mark is not finished
-    again = go_on(out)
+    again = resume_submission(out)
     assert "--array=4,6-8 " in slurm.submitted[2] and "--gres=gpu:2" in slurm.submitted[2]
     assert again.tries == dict.fromkeys((4, 6, 7, 8), (2, 0))
     finish(out, 4, 6, 8)
     for _ in range(ROUNDS - 2):
         began(out, again, 7)
-        again = go_on(out)
+        again = resume_submission(out)
     began(out, again, 7)
     with refuses("parts_failed", count=1, parts=9, times=3, ranges="7"):
-        go_on(out)
+        resume_submission(out)
     finish(out, 7)
-    assert go_on(out) is None
+    assert resume_submission(out) is None
 
 
 def test_the_same_command_submits_what_is_missing_and_another_is_refused(tmp_path, slurm):
@@ -124,10 +124,10 @@ def test_what_a_person_cancels_stays_cancelled_and_the_same_command_goes_on(tmp_
     began(out, done, 2, text=LIMIT)
     began(out, done, 3, text=LIMIT + CANCELLED)  # the fourth and fifth never began
     with refuses("parts_cancelled", count=3, parts=5, ranges="3-5") as caught:
-        go_on(out)
+        resume_submission(out)
     assert "the same codec-bench slurm command goes on" in caught.value.hint and len(slurm.submitted) == 2
     began(out, submit(COMMAND, PRINTS, out, 5, Resources()), 2, 3, 4, 5, text=CANCELLED + "it began again\n" + LIMIT)
-    assert sorted(go_on(out).tries) == [2, 3, 4, 5]
+    assert sorted(resume_submission(out).tries) == [2, 3, 4, 5]
 
 
 def test_a_part_has_failed_when_it_finishes_no_further_item(tmp_path, slurm, monkeypatch):
@@ -138,15 +138,15 @@ def test_a_part_has_failed_when_it_finishes_no_further_item(tmp_path, slurm, mon
     for _ in range(ROUNDS - 1):
         items[1] += 5
         began(out, done, 1, 2)
-        done = go_on(out)
+        done = resume_submission(out)
         assert sorted(done.tries) == [1, 2] and done.tries[1] == (1, items[1])
     items[1] += 5
     began(out, done, 1, 2)
-    done = go_on(out)
+    done = resume_submission(out)
     assert sorted(done.tries) == [1]
     finish(out, 1)
     with refuses("parts_failed", count=1, parts=2, times=3, ranges="2"):
-        go_on(out)
+        resume_submission(out)
 
 
 def test_a_refused_merge_job_leaves_no_orphan(tmp_path, slurm):
@@ -184,7 +184,7 @@ def test_the_job_that_merges_waits_for_every_array_that_is_in_the_queue(tmp_path
         (out / "slurm" / f"{array}_2.log").write_text(text)
     (out / "slurm" / "99_3.log").write_text(LIMIT)
     with refuses("parts_cancelled", count=1, parts=3, ranges="2"):
-        go_on(out)
+        resume_submission(out)
 
 
 def test_a_part_that_began_and_has_no_output_has_failed_and_was_not_cancelled(tmp_path, slurm):
@@ -192,9 +192,9 @@ def test_a_part_that_began_and_has_no_output_has_failed_and_was_not_cancelled(tm
     submit(COMMAND, PRINTS, out, 2, Resources())
     (out / "parts" / "1").mkdir(parents=True)
     with refuses("parts_cancelled", count=1, parts=2, ranges="2"):
-        go_on(out)
+        resume_submission(out)
     (out / "parts" / "2").mkdir(parents=True)
-    assert go_on(out).tries == {1: (2, 0), 2: (2, 0)}
+    assert resume_submission(out).tries == {1: (2, 0), 2: (2, 0)}
 
 
 def test_where_scancel_gets_several_arrays_it_names_each(tmp_path, slurm):
@@ -256,11 +256,11 @@ def test_what_slurm_refuses_is_one_sentence(tmp_path, slurm, monkeypatch):
     with refuses("no_slurm_program", program="sbatch"):
         submit(COMMAND, PRINTS, tmp_path / "other", 4, Resources())
     with refuses("nothing_submitted"):
-        go_on(tmp_path / "none")
+        resume_submission(tmp_path / "none")
     (tmp_path / "torn" / "slurm").mkdir(parents=True)
     (tmp_path / "torn" / "slurm" / "slurm.json").write_text('{"parts": 3}')
     with refuses("submission_unreadable"):
-        go_on(tmp_path / "torn")
+        resume_submission(tmp_path / "torn")
 
 
 @pytest.mark.parametrize("wrong", [{"gpus": -1}, {"cpus": 0}, {"at_once": 0}])

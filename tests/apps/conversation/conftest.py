@@ -11,7 +11,7 @@ import soundfile
 
 from codec_bench.apps.conversation.script import Conversation, Script
 from codec_bench.apps.conversation.services import SERVICES
-from codec_bench.apps.conversation.session import hold
+from codec_bench.apps.conversation.session import hold_conversation
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.models import load_model
 
@@ -57,7 +57,7 @@ def held(folder, conversations, plans, *, users=None, run=virtual.run, model=MOD
                 user = (users or {}).get(conversation.id)
                 if user is None:
                     user = ScriptedUser(script, conversation, Sounds(None, folder, model.rate_hz), model.rate_hz // 50)
-                return await hold(
+                return await hold_conversation(
                     model, user, conversation.id, script.model_copy(update={"instructions": conversation.id})
                 )
 

@@ -17,7 +17,7 @@ from codec_bench.apps.conversation import api
 from codec_bench.apps.conversation.in_process import CascadeSession, Streaming, StreamingModel
 from codec_bench.apps.conversation.measures import measure
 from codec_bench.apps.conversation.script import Conversation, Script
-from codec_bench.apps.conversation.session import hold
+from codec_bench.apps.conversation.session import hold_conversation
 from codec_bench.apps.conversation.turn_ends import Energy, Silero, TurnEnd, speech_of_model
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.data import open_source
@@ -141,7 +141,9 @@ def held(talk, monkeypatch):
         async def main():
             await line.start()
             sounds = Sounds(None, talk.folder, line.rate_hz)
-            return await hold(line, ScriptedUser(script, talk_, sounds, round(0.02 * line.rate_hz)), "a", script)
+            return await hold_conversation(
+                line, ScriptedUser(script, talk_, sounds, round(0.02 * line.rate_hz)), "a", script
+            )
 
         return run(main())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from codec_bench.apps.conversation.full_duplex import WORDS, latency_s, official, read_words, takes_turn
+from codec_bench.apps.conversation.full_duplex import WORDS, latency_s, official_values, read_words, takes_turn
 from codec_bench.apps.conversation.measures import OFFICIAL
 
 from .test_measures import event, written
@@ -30,15 +30,15 @@ def test_the_words_of_a_session(tmp_path):
     chunks = [{"text": "w", "timestamp": word} for word in words]
     (tmp_path / WORDS).write_text(json.dumps({"text": "", "chunks": chunks}))
     session = written([], [event("turn", (1.0, 2.0), (3.0, 4.0), pauses=[(2.0, 3.0)])])
-    measured = {value.measure: value.value for value in official(session, read_words(tmp_path))}
+    measured = {value.measure: value.value for value in official_values(session, read_words(tmp_path))}
     assert measured == {f"{OFFICIAL}/take_turn": 1, f"{OFFICIAL}/latency_s": 0, f"{OFFICIAL}/pause_take_turn": 0}
     session.events[0].speech[0] = (2.7, 2.9)  # what came before the turn began is not of it
-    measured = {value.measure: value.value for value in official(session, read_words(tmp_path))}
+    measured = {value.measure: value.value for value in official_values(session, read_words(tmp_path))}
     assert measured[f"{OFFICIAL}/latency_s"] == pytest.approx(0.7)
 
 
 def test_no_words_and_wrong_words(tmp_path):
-    assert read_words(tmp_path) is None and list(official(written([], []), None)) == []
+    assert read_words(tmp_path) is None and list(official_values(written([], []), None)) == []
     (tmp_path / WORDS).write_text("[]")
     with refuses("not_words"):
         read_words(tmp_path)

@@ -19,7 +19,7 @@ from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.checks import beeping, make_checks, read_digits, triplet
 from codec_bench.apps.listening.crossed import crossed_interval
 from codec_bench.apps.listening.key import REFERENCE, read_key
-from codec_bench.apps.listening.sound import alike
+from codec_bench.apps.listening.sound import match_sounds
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.messages import Diagnostic
@@ -343,10 +343,10 @@ def test_sounds_are_brought_to_one_loudness_only_where_it_is_requested(tmp_path)
     for name, level in (("a", 0.02), ("b", 0.15)):
         paths[name] = tmp_path / f"{name}.flac"
         write_flac(paths[name], Audio(level * noise, 16_000))
-    apart = {name: loudness_lufs(sound) for name, sound in alike(paths).items()}
+    apart = {name: loudness_lufs(sound) for name, sound in match_sounds(paths).items()}
     assert apart["b"] - apart["a"] == pytest.approx(20 * math.log10(7.5), abs=0.05)
-    aligned = [loudness_lufs(one) for one in alike(paths, loudness_lufs=-30.0).values()]
+    aligned = [loudness_lufs(one) for one in match_sounds(paths, loudness_lufs=-30.0).values()]
     assert aligned == pytest.approx([-30, -30], abs=0.01)
-    loud = alike(paths, loudness_lufs=0.0)
+    loud = match_sounds(paths, loudness_lufs=0.0)
     assert loudness_lufs(loud["a"]) == pytest.approx(loudness_lufs(loud["b"]), abs=0.01), "lower, and still alike"
     assert max(np.abs(one.samples).max() for one in loud.values()) == pytest.approx(1, abs=1e-5)

@@ -13,7 +13,7 @@ from refusals import Containing, refuses
 
 import codec_bench
 from codec_bench.apps.listening.key import REFERENCE, find_key, read_key
-from codec_bench.apps.listening.sound import scrambled
+from codec_bench.apps.listening.sound import scramble
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
@@ -68,8 +68,8 @@ def test_a_mushra_trial_has_reference_anchors_and_systems(mushra):
         }
         hidden = next(one.id for one in trial.stimuli if one.system == REFERENCE)
         clip = next(one["clip"] for one in shown["stimuli"] if one["id"] == hidden)
-        assert scrambled(clips[clip], clip) == scrambled(clips[shown["open"]], shown["open"])
-        assert scrambled(clips[clip], clip).startswith(b"fLaC")
+        assert scramble(clips[clip], clip) == scramble(clips[shown["open"]], shown["open"])
+        assert scramble(clips[clip], clip).startswith(b"fLaC")
     again = next(trial for trial in key.trials if trial.repeat_of is not None)
     assert again.item == next(trial.item for trial in key.trials if trial.id == again.repeat_of)
     assert mushra.left_out == {Diagnostic("no_audio_of", systems="quagga-codec"): 1}

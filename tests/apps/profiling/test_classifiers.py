@@ -14,10 +14,10 @@ from codec_bench.apps.profiling.classifiers import (
     RIDGE,
     _shapes,
     _start,
-    components,
-    loss,
+    loss_and_gradient,
     predict_correct,
-    ridge,
+    principal_components,
+    ridge_scores,
     train,
 )
 
@@ -35,7 +35,7 @@ def test_the_linear_one_is_scikit_learns_ridge_classifier(dimensions):
     features, classes = problem(dimensions=dimensions)
     oracle = RidgeClassifier(alpha=RIDGE).fit(features[:90], classes[:90])
     for ours in (features, csr_array(features)):
-        scores = ridge(ours[:90], classes[:90], 4, ours[90:])
+        scores = ridge_scores(ours[:90], classes[:90], 4, ours[90:])
         assert scores == pytest.approx(oracle.decision_function(features[90:]), abs=1e-9)
 
 
@@ -52,11 +52,13 @@ def test_what_the_hidden_layer_minimises_is_that_of_a_plain_loop_with_its_gradie
         ]
         total -= scores[actual] - math.log(sum(map(math.exp, scores)))
     squares = float((first**2).sum() + (second**2).sum())
-    value = loss(flat, features, expected, shapes)[0]
+    value = loss_and_gradient(flat, features, expected, shapes)[0]
     assert value == pytest.approx(total / 20 + DECAY * squares / 40)
     assert (
         check_grad(
-            lambda x: loss(x, features, expected, shapes)[0], lambda x: loss(x, features, expected, shapes)[1], flat
+            lambda x: loss_and_gradient(x, features, expected, shapes)[0],
+            lambda x: loss_and_gradient(x, features, expected, shapes)[1],
+            flat,
         )
         < 1e-5
     )
@@ -75,7 +77,7 @@ def test_the_hidden_layer_reads_what_no_line_parts():
 
 def test_components_keep_the_distances_of_few_dimensions():
     features, _ = problem(items=50)
-    built, centred = components(csr_array(features)), features - features.mean(axis=0)
+    built, centred = principal_components(csr_array(features)), features - features.mean(axis=0)
     assert (built**2).sum() / 50 == pytest.approx(1.0)
     ours, theirs = built @ built.T, centred @ centred.T
     assert ours / ours.max() == pytest.approx(theirs / theirs.max(), abs=1e-9)

@@ -66,9 +66,9 @@ def test_too_few_points_are_refused_with_the_reason():
 def test_quality_that_falls_with_bitrate_is_suspect_unless_the_intervals_overlap():
     groups = {"a": ["a@1", "a@2"]}
     fall = {"a@1": (1, 0.8), "a@2": (2, 0.7)}
-    (result,) = curves.order(curves.curves(groups, quality(fall)))["a@2"]
+    (result,) = curves.find_quality_drops(curves.curves(groups, quality(fall)))["a@2"]
     assert result["state"] == "suspect" and "0.7 at 2 kbit/s but 0.8 at 1 kbit/s" in result["found"]
-    (near,) = curves.order(curves.curves(groups, quality(fall, half=0.1)))["a@2"]
+    (near,) = curves.find_quality_drops(curves.curves(groups, quality(fall, half=0.1)))["a@2"]
     assert near["state"] == "ok" and "overlap" in near["found"]
-    assert curves.order(curves.curves(groups, quality(fall, higher=False))) == {}
-    assert curves.order(curves.curves(groups, quality({"a@1": (1, 0.7), "a@2": (2, 0.8)}))) == {}
+    assert curves.find_quality_drops(curves.curves(groups, quality(fall, higher=False))) == {}
+    assert curves.find_quality_drops(curves.curves(groups, quality({"a@1": (1, 0.7), "a@2": (2, 0.8)}))) == {}

@@ -43,8 +43,15 @@ def test_the_metrics_of_a_group_are_scored_each(measured):
 
 
 def test_the_sweep_doubles_and_ends_with_all():
-    assert changed_codes.sweep(8) == [1, 2, 4, 8] and changed_codes.sweep(18) == [1, 2, 4, 8, 16, 18]
-    assert changed_codes.sweep(2) == [1, 2]
+    assert changed_codes.codebook_counts(8) == [1, 2, 4, 8] and changed_codes.codebook_counts(18) == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        18,
+    ]
+    assert changed_codes.codebook_counts(2) == [1, 2]
 
 
 @pytest.mark.parametrize(

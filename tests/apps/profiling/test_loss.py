@@ -124,7 +124,10 @@ def test_the_time_to_recover_is_that_of_the_predictor(measured):
     times = []
     for clip, frame in loss.loud_frames(link, 4):
         dropped = np.arange(link.counts[clip]) == frame
-        wave, complete = link.received("repeat", [clip], [dropped])[0].samples[0], link.undisturbed[clip].samples[0]
+        wave, complete = (
+            link.decode_with_losses("repeat", [clip], [dropped])[0].samples[0],
+            link.undisturbed[clip].samples[0],
+        )
         end = (frame + 1) * 80
         error, least = float(wave[end - 1] - complete[end - 1]), 1e-4 * float(np.square(complete, dtype=float).mean())
         after = 0
@@ -176,11 +179,11 @@ def test_one_bit_is_turned_round_and_no_more():
     codes = Codes((CodeStream(np.zeros((2, 5), int), 8, 50.0), CodeStream(np.full((1, 5), 4), 5, 50.0)), 100, 16000)
     places = set()
     for _ in range(200):
-        changed = loss.turned(packets, rng)
+        changed = loss.flip_random_bit(packets, rng)
         bits = [(a ^ b).bit_count() for x, y in zip(packets.packets, changed.packets) for a, b in zip(x, y)]
         assert sum(bits) == 1
         places.add(tuple(bits))
-        other = loss.turned(codes, rng)
+        other = loss.flip_random_bit(codes, rng)
         apart = [
             int(a) ^ int(b)
             for one, two in zip(codes.streams, other.streams)

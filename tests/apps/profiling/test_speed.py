@@ -49,7 +49,7 @@ def test_the_warming_call_does_not_count_and_the_median_does(files, odd, monkeyp
             return super().decode(codes)
 
     codec = Timed()
-    result = speed.single(codec, ProfileClips(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
+    result = speed.measure_single(codec, ProfileClips(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
     expected = {"encode_real_time_factor": 0.1, "decode_real_time_factor": 0.04, "real_time_factor": 0.14}
     expected |= {"fastest": 0.12, "slowest": 0.16}
     assert {name: result[name] for name in expected} == pytest.approx(expected)
@@ -57,7 +57,7 @@ def test_the_warming_call_does_not_count_and_the_median_does(files, odd, monkeyp
 
 def test_real_time_factors_are_the_seconds_that_pass(files, odd):
     codec = slowed(odd, 0.04, 0.02)
-    result = speed.single(codec, ProfileClips(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
+    result = speed.measure_single(codec, ProfileClips(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
     assert result["repeats"] == 3 and result["clip_s"] == 0.5
     # Another process may slow this one down, but nothing can make it faster.
     assert result["encode_real_time_factor"] >= 0.08 and result["decode_real_time_factor"] >= 0.04
@@ -68,9 +68,9 @@ def test_real_time_factors_are_the_seconds_that_pass(files, odd):
 def test_peak_memory_is_seen_though_it_is_released(files, odd):
     lean, wasteful = slowed(odd, 0, 0), slowed(odd, 0, 0, megabytes=300)
     settings = Settings(clip_s=0.5, repeats=1)
-    small = speed.single(lean, ProfileClips(files, lean), settings, "cpu")["memory"]
-    large = speed.single(wasteful, ProfileClips(files, wasteful), settings, "cpu")["memory"]
-    after = speed.single(lean, ProfileClips(files, lean), settings, "cpu")["memory"]
+    small = speed.measure_single(lean, ProfileClips(files, lean), settings, "cpu")["memory"]
+    large = speed.measure_single(wasteful, ProfileClips(files, wasteful), settings, "cpu")["memory"]
+    after = speed.measure_single(lean, ProfileClips(files, lean), settings, "cpu")["memory"]
     if small["resident_since_start"]:
         pytest.skip("this system does not forget the highest memory use of a process")
     assert large["resident_bytes"] - small["resident_bytes"] > 250 * 2**20

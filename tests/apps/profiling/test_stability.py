@@ -78,7 +78,7 @@ def test_changes_are_as_named():
         )
         spectrum = np.abs(np.fft.rfft(noise[0])) ** 2
         assert spectrum[: rate // 2].mean() == pytest.approx(spectrum[rate // 2 :].mean(), rel=0.1)  # it is white
-    room = stability.room(rate, 0)
+    room = stability.impulse_response(rate, 0)
     assert room[0] == 1.0 and 10 * np.log10(1 / np.sum(room[1:] ** 2)) == pytest.approx(5.0)
     # Schroeder's decay curve falls by 60 dB in the stated half second: by 30 dB in its first half.
     decay = 10 * np.log10(np.cumsum(room[:0:-1] ** 2)[::-1])
@@ -102,7 +102,7 @@ def test_a_change_that_cannot_be_coded_is_one_sentence(measured, monkeypatch):
     def broken(*_):
         raise ValueError("no such room")
 
-    monkeypatch.setattr(stability, "room", broken)
+    monkeypatch.setattr(stability, "impulse_response", broken)
     result = measured(stability.measure, "Pcm", robust_metrics=("si_sdr",))
     options = {entry["change"]: entry for entry in result["changes"]}
     assert (

@@ -15,7 +15,7 @@ from refusals import refuses
 
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import contradictions, site
-from codec_bench.apps.site.folder import SiteFolder, age
+from codec_bench.apps.site.folder import SiteFolder, age_key
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
@@ -452,4 +452,4 @@ def test_of_runs_that_ended_in_one_second_the_one_that_began_first_is_older():
         for began, key in (("0.250", "c"), ("1.125", "a"), ("1.500", "b"))
     ]
     before = {"date": "2026-05-01T10:00:01+00:00", "started": "2026-05-01T10:00:00.750+00:00", "key": "d"}
-    assert sorted([*of_one_second[::-1], before], key=age) == [before, *of_one_second]
+    assert sorted([*of_one_second[::-1], before], key=age_key) == [before, *of_one_second]

@@ -17,8 +17,8 @@ from codec_bench.apps.agreement.words import (
     against_rows,
     agreement_notes,
     columns_of,
+    confusion_pairs,
     confusion_rows,
-    crossed,
     fit_rows,
     pair_rows,
     plots,
@@ -70,7 +70,8 @@ def collect(agreement: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict
         "subset_notes": subset_notes(agreement),
         "subsets": [(column, _table(subset_rows(agreement, column))) for column in columns_of(agreement)],
         "confusions": [
-            (pair.reference, pair.rater, pair.overall.n, _table(confusion_rows(pair))) for pair in crossed(agreement)
+            (pair.reference, pair.rater, pair.overall.n, _table(confusion_rows(pair)))
+            for pair in confusion_pairs(agreement)
         ],
         "standard": None
         if (standard := agreement.standard) is None

@@ -16,7 +16,7 @@ import soundfile
 
 from codec_bench.apps.conversation.distributions import rows, sentences
 from codec_bench.apps.conversation.full_duplex import WORDS, Chunk, read_chunks
-from codec_bench.apps.conversation.measures import MEASURES, Value, shown, turns_of
+from codec_bench.apps.conversation.measures import MEASURES, Value, display_name, turns_of
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import folder_of
 from codec_bench.audio.resample import resample
@@ -107,7 +107,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
         "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
-        "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,
+        "values": [(display_name(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,
             "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
     }  # fmt: skip
 
@@ -153,6 +153,6 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
             for system, held in by_system.items()
         ]
         ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
-        out.append({"name": shown(name).replace("_", " "), "what": measure.description, "systems": strip_rows,
+        out.append({"name": display_name(name).replace("_", " "), "what": measure.description, "systems": strip_rows,
             "ends": ends})  # fmt: skip
     return out

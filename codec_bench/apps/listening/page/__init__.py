@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.listening.sound import scrambled
+from codec_bench.apps.listening.sound import scramble
 from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 
@@ -40,6 +40,6 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
         files = []
         for number, clip in enumerate(clips):
             files.append(Path(folder, f"{number}"))
-            files[-1].write_bytes(scrambled(clip, number))
+            files[-1].write_bytes(scramble(clip, number))
         # The player expects these tables, but here every stimulus names its clip.
         write_text(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "saved": []}, files))
