@@ -249,7 +249,9 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
         )
 
 
-def _problem_of(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> Diagnostic | None:
+def _problem_of(
+    item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material
+) -> Diagnostic | None:
     """Return why an item cannot be used, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return Diagnostic("item_too_long", limit_s=plan.longest_s)

@@ -98,7 +98,6 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     Raises:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
-    from codec_bench.apps.site.folder import age_key
     from codec_bench.report.open_run import open_run
 
     folders, sites = _sorted(runs)
@@ -113,7 +112,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
             entries.setdefault(entry["key"], entry)
     if not entries:
         raise UserError(Diagnostic("no_run_to_check"), hint="name run folders, or the folder of a site")
-    return find_contradictions(assign_boards(sorted(entries.values(), key=age)))
+    return find_contradictions(assign_boards(sorted(entries.values(), key=age_key)))
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:

@@ -165,7 +165,8 @@ class Batched:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
                     raise UserError(
-                        Diagnostic("limit_reached", cause=self._spending.budget.stop_reason), hint=self._spending.budget.hint
+                        Diagnostic("limit_reached", cause=self._spending.budget.stop_reason),
+                        hint=self._spending.budget.hint,
                     )
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)

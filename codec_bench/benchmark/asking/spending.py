@@ -51,7 +51,8 @@ class Budget:
         """The error of a reached limit, with the number of questions or verdicts not sent."""
         were = "s were" if held_back != 1 else " was"
         return UserError(
-            Diagnostic("spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were), hint=self.hint
+            Diagnostic("spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were),
+            hint=self.hint,
         )
 
     def open_account(self, model: Model | None = None) -> Spending:
