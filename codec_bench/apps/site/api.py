@@ -98,6 +98,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     Raises:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
+    from codec_bench.apps.site.folder import age_key
     from codec_bench.report.open_run import open_run
 
     folders, sites = _sorted(runs)
