@@ -160,12 +160,12 @@ def test_weights_of_the_other_variant_are_recognised_by_their_shapes(tmp_path, m
     from codec_bench.codecs.neural import wavtokenizer
     from codec_bench.networks.wavtokenizer import WavTokenizerShape
 
+    state = built(NAMES[75])._net.state_dict()
     # At the small size, so that the files are small: only the strides and the window tell the variants apart.
     monkeypatch.setattr(
         "codec_bench.networks.wavtokenizer.WavTokenizerShape",
         lambda ratios, window: WavTokenizerShape(ratios, window, **wavtokenizer._SMALL),
     )
-    state = built(NAMES[75])._net.state_dict()
     torch.save({"state_dict": state}, tmp_path / "a.ckpt")
     again = load_codec(NAMES[75], weights=str(tmp_path / "a.ckpt"))
     audio = sound(5000)
