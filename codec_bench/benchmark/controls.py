@@ -32,7 +32,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import Prompt, part_reads
 from codec_bench.benchmark.run_request import BenchmarkRequest
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.stats.controls import compare_controls, outcomes_of
@@ -160,12 +160,12 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
     """Each question with the item of its replacement sound."""
     for block in _blocks(questions):
         durations: dict[str, tuple[float, str]] = {}
-        silent: dict[str, str] = {}
+        silent: dict[str, Diagnostic] = {}
         for question in block:
             try:
                 durations |= _measured(question)
             except AudioError as error:
-                silent[question.id] = error.message
+                silent[question.id] = of_error(error)
         by_id = {question.id: question for question in block}
         for question in block:
             if question.problem is not None or question.id not in durations:
@@ -173,7 +173,7 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
                 continue
             other = _replacement_item(question.id, durations, seed)
             if other is None:
-                yield replace(question, problem="no item has another sound to put in its place")
+                yield replace(question, problem=Diagnostic("no_other_sound"))
             else:
                 yield replace(question, other=by_id[other], fields={**question.fields, OTHER_SOUND: other})
 

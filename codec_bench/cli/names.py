@@ -148,4 +148,6 @@ def _print_statistics(facts: dict[str, Any]) -> None:
     cells = [
         (label, f"{value:.3g}" if isinstance(value, float) else value) for label, value in rows if value is not None
     ]
-    console().print(table((name, ""), [*cells, *problems.items()], numeric=("",)))
+    console().print(
+        table((name, ""), [*cells, *((one["message"], one["questions"]) for one in problems)], numeric=("",))
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.messages import Diagnostic
 
 RECORD = "run.sqlite"
 """The file that makes a folder the folder of a run."""
@@ -58,5 +59,5 @@ def read_folder(folder: str, names: Iterable[str] | None = None) -> Iterator[Row
         if not name.isascii():
             shown = name.encode("utf-8", "backslashreplace").decode()
             if shown != name:  # an id must be text, in a record and in a table
-                id, problem = shown, f"the name of the file '{shown}' is not UTF-8"
+                id, problem = shown, Diagnostic("file_name_not_utf8", file=shown)
         yield Row(number, id, name, os.path.join(folder, name), problem=problem)

@@ -24,7 +24,7 @@ from codec_bench.decoding.table import Locator
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
-Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
+Cells = tuple[int, tuple[str, ...], Sequence[Any], Diagnostic | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
 _MOST_LAYOUTS = 256
 MOST_COLUMNS = 10_000
@@ -73,18 +73,18 @@ def _text(value: Any, field: str) -> str | None:
     """The text of a cell. The missing value of each format gives None."""
     if isinstance(value, str):
         if len(value) > MOST_CHARACTERS:
-            raise _BadCell(f"has a {field} of {len(value):,} characters; expected up to {MOST_CHARACTERS:,}")
+            raise _BadCell(Diagnostic("cell_too_long", field=field, characters=len(value), most=MOST_CHARACTERS))
         if not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise _BadCell(f"has a {field} that is not UTF-8 text") from None
+                raise _BadCell(Diagnostic("cell_not_utf8", field=field)) from None
         return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
-    raise _BadCell(f"has a {type(value).__name__} as its {field}; expected text")
+    raise _BadCell(Diagnostic("cell_type", type=type(value).__name__, field=field))
 
 
 def make_row(
@@ -113,9 +113,9 @@ def make_row(
                 if field in ("audio", "estimate") and (path := cells[field]):
                     cells[field] = joined(folder, path)
         except _BadCell as bad:
-            problem = problem or str(bad)
+            problem = problem or bad.args[0]
     if problem is None and all(not cells.get(field) for field in needed):
-        problem = f"has no {' and no '.join(needed)} (its columns are {', '.join(names)})"
+        problem = Diagnostic("row_lacks", fields=" and no ".join(needed), known=", ".join(names))
 
     speaker, language = cells.get("speaker"), cells.get("language")
     extra = {name: value for at, name in columns.further if (value := values[at]) is not None}
@@ -164,11 +164,13 @@ def read_manifest(
                         layouts.clear()
                     layouts[names] = Columns(names)
                 row = make_row(number, layouts[names], names, values, folder, needed)
-                problem = row.problem if layouts[names].twice is None else f"has the key '{layouts[names].twice}' twice"
+                twice = layouts[names].twice
+                problem = row.problem if twice is None else Diagnostic("key_twice", key=twice)
             else:
                 row = Row(number, None)
             if problem is not None:
-                row = row._replace(problem=f"{unit_of(path)} {number} of {table_name} {problem}")
+                where = f"{unit_of(path)} {number} of {table_name}"
+                row = row._replace(problem=Diagnostic("row_problem", where=where, cause=problem))
             yield row
 
 
@@ -203,19 +205,18 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
             try:
                 item = parse_json(raw.decode().rstrip())
             except UnicodeDecodeError:
-                yield number, (), (), "is not UTF-8"
+                yield number, (), (), Diagnostic("row_not_utf8")
             except DoubleKey as error:
-                yield number, (), (), str(error)
+                yield number, (), (), error.args[0]
             except json.JSONDecodeError as error:
-                yield number, (), (), f"is not JSON: {error.msg} (column {error.colno})"
+                yield number, (), (), Diagnostic("row_not_json", cause=f"{error.msg} (column {error.colno})")
             except (ValueError, RecursionError) as error:  # a number of thousands of digits, or too deep nesting
-                yield number, (), (), f"is not JSON: {error}"
+                yield number, (), (), Diagnostic("row_not_json", cause=error)
             else:
                 if isinstance(item, dict):
                     yield number, tuple(item), tuple(item.values()), None
                 else:
-                    problem = f"is a JSON {type(item).__name__}; expected an object with the columns as keys"
-                    yield number, (), (), problem
+                    yield number, (), (), Diagnostic("row_not_object", type=type(item).__name__)
 
 
 def _read_csv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
@@ -263,7 +264,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             if names is None:
                 raise UserError(Diagnostic("header_unreadable", path=path, cause=error)) from error
             span = f" (up to line {lines.line_num})" if lines.line_num > number else ""
-            yield number, (), (), f"is not CSV{span}: {error}"
+            yield number, (), (), Diagnostic("row_not_csv", span=span, cause=error)
             continue
         if not cells:
             continue
@@ -271,7 +272,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             names = tuple(sys.intern(name) for name in cells)
             _check_header(path, names, needed)
         elif len(cells) != len(names):
-            yield number, (), (), f"has {len(cells)} cells where the header has {len(names)}"
+            yield number, (), (), Diagnostic("row_cells", cells=len(cells), columns=len(names))
         else:
             yield number, names, cells, None
 

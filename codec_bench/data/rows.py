@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 ALIASES = {
@@ -45,6 +46,7 @@ class Row(NamedTuple):
         audio, estimate: absolute paths or None.
         extra: the values of all other columns.
         problem: why the row cannot be used, or None.
+        lacks_sound: whether the problem is a missing sound alone, and the other fields can be used.
     """
 
     number: int
@@ -56,7 +58,8 @@ class Row(NamedTuple):
     language: str | None = None
     estimate: str | None = None
     extra: Mapping[str, Any] = NOTHING
-    problem: str | None = None
+    problem: Diagnostic | None = None
+    lacks_sound: bool = False
 
 
 class DoubleKey(ValueError):
@@ -76,7 +79,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     held = dict(pairs)
     if len(held) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise DoubleKey(f"has the key '{twice}' twice")
+        raise DoubleKey(Diagnostic("key_twice", key=twice))
     return held
 
 
@@ -164,7 +167,8 @@ def to_samples(rows: Iterable[Row], data_name: str, *, unit: str, limit: int | N
     for index in repeats:
         sample = samples[index]
         there = numbers[first[sample.id]]
-        reason = f"{unit} {numbers[index]} of {data_name} has the id '{sample.id}', which {unit} {there} has already"
+        cause = Diagnostic("id_repeated", id=sample.id, first=f"{unit} {there}")
+        reason = Diagnostic("row_problem", where=f"{unit} {numbers[index]} of {data_name}", cause=cause)
         copy = copies.get(sample.id, 1) + 1
         while (name := f"{sample.id}#{copy}") in first:
             copy += 1

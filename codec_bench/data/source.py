@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
 import posixpath
 import warnings
@@ -133,7 +134,7 @@ class Source:
         for sample in sorted(self.samples, key=lambda s: s.id):
             fields: tuple[str | int | None, ...] = (
                 sample.id, _size(sample.audio), sample.text, sample.speaker, sample.language, _size(sample.estimate),
-                problem_of(sample),
+                None if (problem := problem_of(sample)) is None else json.dumps(problem.as_dict(), sort_keys=True),
             )  # fmt: skip
             if sample.extra:
                 fields += tuple(f"{name}:{sample.extra[name]}" for name in MEASURED_BY if name in sample.extra)
@@ -354,9 +355,9 @@ def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
         None if path is None else joined(os.getcwd(), _path_of(path, sample.id))
         for path in (sample.audio, sample.estimate)
     )
-    problem: str | None = problem_of(sample)
+    problem = problem_of(sample)
     if problem is None and audio is None and (require_audio or (estimate is None and sample.text is None)):
-        problem = f"sample {number} ('{sample.id}') has no audio"
+        problem = Diagnostic("sample_without_audio", number=number, id=sample.id)
     return Row(
         number, sample.id, None, audio, sample.text, sample.speaker, sample.language, estimate, sample.extra, problem
     )

@@ -26,12 +26,12 @@ class ProblemRow(dict):
         problem: the reason, such as `line 7 of x.jsonl is not JSON`.
     """
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: Diagnostic) -> None:
         super().__init__()
         self.problem = problem
 
 
-def row_problem(row: Mapping[str, Any]) -> str | None:
+def row_problem(row: Mapping[str, Any]) -> Diagnostic | None:
     """Why a row of a table cannot be read, or None."""
     return row.problem if isinstance(row, ProblemRow) else None
 
@@ -65,7 +65,14 @@ class ManifestRows:
         table_name = os.path.basename(self._path)
         for at, (number, names, values, problem) in _chosen(self._cells(), chosen):
             if problem is not None:
-                yield at, ProblemRow(f"{unit_of(self._path)} {number} of {table_name} {problem}")
+                yield (
+                    at,
+                    ProblemRow(
+                        Diagnostic(
+                            "row_problem", where=f"{unit_of(self._path)} {number} of {table_name}", cause=problem
+                        )
+                    ),
+                )
                 continue
             cells = dict(zip(names, values))
             yield at, {name: self._cell(name, cells[name]) for name in columns if name in cells}

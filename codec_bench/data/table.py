@@ -329,7 +329,8 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
         if "id" in columns.at and isinstance(values[columns.at["id"]], str) and parsed.id:
             id = parsed.id if len(table.splits) == 1 else f"{key.partition('/')[0]}/{parsed.id}"
         extra = {name: value for name, value in parsed.extra.items() if isinstance(value, (str, int, float, bool))}
-        problem = f"row '{key}' of {table.name} {parsed.problem}" if parsed.problem is not None else None
+        if parsed.problem is not None:
+            problem = Diagnostic("row_problem", where=f"row '{key}' of {table.name}", cause=parsed.problem)
         yield parsed._replace(id=id, extra=extra, problem=problem)
 
 

@@ -63,7 +63,7 @@ class _TarEntry:
     begin: int = 0
     size: int = 0
     fields: dict[str, Any] | None = None
-    problem: str | None = None
+    problem: Diagnostic | None = None
 
 
 def names_tars(data: str) -> bool:
@@ -117,7 +117,7 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
 def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> Row:
     where = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
     if entry.problem is not None:
-        return Row(number, entry.key, problem=f"{where} {entry.problem}")
+        return Row(number, entry.key, problem=Diagnostic("row_problem", where=where, cause=entry.problem))
     reserved = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
     fields = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in reserved}
     cells = {
@@ -129,7 +129,7 @@ def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> R
     names = tuple(cells)
     parsed = make_row(number, Columns(names), names, list(cells.values()), "", needed)
     extra = {k: v for k, v in parsed.extra.items() if isinstance(v, (str, int, float, bool))}
-    problem = None if parsed.problem is None else f"{where} {parsed.problem}"
+    problem = parsed.problem and Diagnostic("row_problem", where=where, cause=parsed.problem)
     return parsed._replace(id=entry.key, extra=extra, problem=problem)
 
 
@@ -227,17 +227,20 @@ def _samples_of(opened: Any) -> list[_TarEntry]:
     return entries
 
 
-def _wrong(member: tarfile.TarInfo) -> str | None:
+def _wrong(member: tarfile.TarInfo) -> Diagnostic | None:
     """Why a sample with this member is refused, or None."""
     if not member.isreg() or member.issparse():
-        return f"has a member '{member.name}' that is a link, a device or sparse; expected an ordinary file"
+        return Diagnostic("member_kind", member=member.name)
     if posixpath.isabs(member.name) or posixpath.normpath(member.name).startswith("../"):
-        return f"has a member '{member.name}', whose name leads out of the tar file"
+        return Diagnostic("member_outside", member=member.name)
     return None
 
 
 def _entries_of(
-    key: str, sounds: Mapping[str, tuple[str, int, int]], texts: Mapping[str, Mapping[str, bytes]], wrong: str | None
+    key: str,
+    sounds: Mapping[str, tuple[str, int, int]],
+    texts: Mapping[str, Mapping[str, bytes]],
+    wrong: Diagnostic | None,
 ) -> list[_TarEntry]:
     """The samples of one key; `sounds` and `texts` are by what is between key and suffix."""
     if wrong is not None:
@@ -248,8 +251,7 @@ def _entries_of(
         return [_entry(key, sounds.get(stem, ("", 0, 0)), shared)] if sounds or shared else []
     if "" in texts:
         names = ", ".join(name for name, _, _ in sounds.values())
-        problem = f"has one text for {len(sounds)} sounds ({names}); expected one sound, or a text for each"
-        return [_TarEntry(key, problem=problem)]
+        return [_TarEntry(key, problem=Diagnostic("one_text_for_sounds", sounds=len(sounds), names=names))]
     return [_entry(f"{key}.{stem}".rstrip("."), sound, texts.get(stem, {})) for stem, sound in sounds.items()]
 
 
@@ -260,13 +262,13 @@ def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) ->
         if "json" in parts:
             fields = parse_json(parts["json"].decode("utf-8-sig"))
         if not isinstance(fields, dict):
-            return _TarEntry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
+            return _TarEntry(key, problem=Diagnostic("member_json_type", type=type(fields).__name__))
         if "txt" in parts and not any(alias in fields for alias in ALIASES["text"]):
             fields["text"] = parts["txt"].decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return _TarEntry(key, problem="has a .txt or .json that is not UTF-8")
+        return _TarEntry(key, problem=Diagnostic("member_not_utf8"))
     except DoubleKey as error:
-        return _TarEntry(key, problem=f"has a .json that {error}")
+        return _TarEntry(key, problem=Diagnostic("member_json", cause=error.args[0]))
     except (ValueError, RecursionError) as error:
-        return _TarEntry(key, problem=f"has a .json that is not JSON: {error}")
+        return _TarEntry(key, problem=Diagnostic("member_json", cause=Diagnostic("row_not_json", cause=error)))
     return _TarEntry(key, name, begin, size, fields)

@@ -168,5 +168,13 @@ SENTENCES = {
         "at_line": "'{file}', line {line}: {cause}",
         "no_benchmark_file": "there is no benchmark '{path}': the file '{file}' does not exist",
         "data_not_obtained": "the data of '{name}' are on no hub, and they are not on this machine{details}",
+        "answer_missing": "there is no expected answer",
+        "answer_not_among_choices": "the expected answer is none of the choices",
+        "choice_repeated": "the right choice is among the choices more than once",
+        "row_without_sound": lambda field, path: (
+            f"the row has no sound in '{field}'{path and f': there is no sound file {path!r}'}"
+        ),
+        "row_without_value": "the row has nothing in '{field}'",
+        "no_other_sound": "no item has another sound to put in its place",
     },
 }

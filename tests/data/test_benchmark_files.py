@@ -19,6 +19,7 @@ from codec_bench.data.layouts.benchmark_files import (
     repository_of,
 )
 from codec_bench.data.table import row_problem
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 
 
@@ -245,7 +246,9 @@ def test_what_is_wrong_in_a_table_of_tags_is_reported(tmp_path):
     rows = dict(open_tagged(repository_of(str(tmp_path), None, None), **where))
     assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
     assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
-    assert row_problem(rows["tags/3"]) == "line 3 of tags.tsv has 1 fields between tabs; its header has 3"
+    assert row_problem(rows["tags/3"]) == Diagnostic(
+        "row_problem", where="line 3 of tags.tsv", cause=Diagnostic("row_cells", cells=1, columns=3)
+    )
 
 
 def test_transcripts_find_their_sounds_below_a_folder(tmp_path):

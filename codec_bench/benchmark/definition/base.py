@@ -34,7 +34,7 @@ class Question:
     language: str | None = None
     speaker: str | None = None
     subsets: Mapping[str, str] = field(default_factory=dict)
-    problem: str | None = None
+    problem: Diagnostic | None = None
     draw_of: str | None = None
     draw: int = 0
     other: Question | None = None

@@ -289,16 +289,15 @@ class QuestionStream:
         kind = next((name for name in kinds.names if name in value), None)
         return {} if kind is None else {kinds.field: kind, **kinds.names[kind]}
 
-    def _problem(self, fields: Mapping[str, Any]) -> str | None:
+    def _problem(self, fields: Mapping[str, Any]) -> Diagnostic | None:
         for name in sorted(self._demanded - {"reference", "language"}):
             value = fields.get(name)
             if isinstance(value, list) and any(isinstance(one, Clip) for one in value):
                 value = next((one for one in value if not isinstance(one, Clip)), value[0])
             if name in SOUNDS and not isinstance(value, Clip):
-                named = f": there is no sound file '{value}'" if isinstance(value, str) and value.strip() else ""
-                return f"the row has no sound in '{name}'{named}"
+                return Diagnostic("row_without_sound", field=name, path=value if isinstance(value, str) else "")
             if _blank(value):
-                return f"the row has nothing in '{name}'"
+                return Diagnostic("row_without_value", field=name)
         return None
 
 

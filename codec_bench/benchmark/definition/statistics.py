@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import math
 import os
-import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark.reading.choices import choices_of, right_letters
+from codec_bench.messages import Diagnostic, in_common, of_error
 from codec_bench.messages.errors import AudioError
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.base import Question
     from codec_bench.benchmark.definition.benchmark import Benchmark
-
-_QUOTED = re.compile(r"'[^']*'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class DataStatistics:
         sounds: how many questions have a readable sound.
         hours: total duration. mean_s, least_s, most_s: mean, least and greatest duration; None without a sound.
         renamed: how many sounds have another suffix than the data says.
-        problems: how many questions have each defect; a question may have several.
+        problems: each defect as `code`, `parameters` and `message`, with its `questions`; a question may have several.
     """
 
     questions: int
@@ -41,7 +39,7 @@ class DataStatistics:
     least_s: float | None
     most_s: float | None
     renamed: int
-    problems: Mapping[str, int]
+    problems: tuple[Mapping[str, Any], ...]
 
 
 def data_statistics(
@@ -57,18 +55,19 @@ def data_statistics(
         UserError: the data cannot be found, or a column is missing.
     """
     lengths_s: list[float] = []
-    problems: Counter[str] = Counter()
+    problems: defaultdict[str, list[Diagnostic]] = defaultdict(list)
     questions = renamed = 0
     for question in benchmark.questions(limit=limit, mirror=mirror):
         questions += 1
         renamed += question.fields.get("renamed") is True
-        problems.update(_wrong(question))
+        for problem in _wrong(question):
+            problems[problem.code].append(problem)
         if question.audio is None:
             continue
         try:
             lengths_s.append(question.audio.duration_s)
         except AudioError as error:
-            problems[_QUOTED.sub("'…'", error.message)] += 1
+            problems[of_error(error).code].append(of_error(error))
     total_s = math.fsum(lengths_s)
     return DataStatistics(
         questions,
@@ -78,19 +77,26 @@ def data_statistics(
         min(lengths_s, default=None),
         max(lengths_s, default=None),
         renamed,
-        dict(problems.most_common()),
+        tuple(_counted(same) for same in sorted(problems.values(), key=len, reverse=True)),
     )
 
 
-def _wrong(question: Question) -> list[str]:
+def _counted(problems: list[Diagnostic]) -> dict[str, Any]:
+    """Defects of one code as one, with their number."""
+    common = in_common(problems)
+    parameters = {name: value for name, value in common.as_dict().items() if name != "code"}
+    return {"code": common.code, "parameters": parameters, "message": str(common), "questions": len(problems)}
+
+
+def _wrong(question: Question) -> list[Diagnostic]:
     """The defects of a question other than its sound."""
     problems = [] if question.problem is None else [question.problem]
     if question.problem is None and not question.references:
-        problems.append("there is no expected answer")
+        problems.append(Diagnostic("answer_missing"))
     if question.references and choices_of(question.fields):
         right = right_letters(question.fields, question.references)
         if not right:
-            problems.append("the expected answer is none of the choices")
+            problems.append(Diagnostic("answer_not_among_choices"))
         elif len(right) > len(question.references):
-            problems.append("the right choice stands more than once among the choices")
+            problems.append(Diagnostic("choice_repeated"))
     return problems

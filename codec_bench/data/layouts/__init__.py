@@ -19,7 +19,7 @@ from itertools import islice
 from codec_bench.data.folder import read_folder
 from codec_bench.data.layouts import lists, saved, sidecars, tables
 from codec_bench.data.layouts.base import LayoutResult, Report, Role, TextLayout
-from codec_bench.data.layouts.tree import Absent, Tree
+from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.rows import Row
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, first_of
@@ -151,7 +151,7 @@ def read_layout_rows(
     report = Report(FOLDER if layout is None else layout[0].name, list(reading.used), role=reading.role)
     rows, used, without_text = [], {*reading.used, *reading.known}, []
     for row in _with_words(tree, reading.rows, used):
-        if isinstance(row.problem, Absent):
+        if row.lacks_sound and row.problem is not None:
             report.absent.append(row.id or row.name or row.problem)
             if not require_audio and row.text is not None:
                 row = row._replace(problem=None, audio=None)

@@ -168,7 +168,8 @@ def open_listed(
         stem = posixpath.splitext(file)[0]
         extra = {"file": posixpath.basename(stem)} if "*" in listed else {}
         for at, record in enumerate(_records(repository, file)):
-            row = {**record, **extra} if isinstance(record, dict) else ProblemRow(f"entry {at} of {file} is no object")
+            is_object = isinstance(record, dict)
+            row = {**record, **extra} if is_object else ProblemRow(Diagnostic("entry_no_object", entry=at, file=file))
             rows.append((f"{stem}/{at}", row))
     columns = dict.fromkeys(name for _, row in rows for name in row)
 
@@ -263,7 +264,7 @@ def _parse_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
     mark = "\t" if "\t" in line else "|"
     name, *fields = line.split(mark)
     if not fields:
-        return ProblemRow(f"{where} has neither a tab nor a bar between an id and words")
+        return ProblemRow(Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_mark")))
     return name.strip(), fields[0].strip()
 
 
@@ -272,13 +273,13 @@ def _read_words(file: Path) -> ProblemRow | tuple[str, str]:
     try:
         data = file.read_bytes()
     except OSError as error:
-        return ProblemRow(f"'{file.name}' cannot be read: {error.strerror}")
+        return ProblemRow(Diagnostic("file_not_readable", path=file.name, cause=error.strerror))
     for encoding in ("utf-8-sig", "cp950"):
         try:
             return file.stem, " ".join(data.decode(encoding).split())
         except UnicodeDecodeError:
             continue
-    return ProblemRow(f"'{file.name}' is text neither in UTF-8 nor in Big5")
+    return ProblemRow(Diagnostic("text_encoding_unknown", file=file.name))
 
 
 TAGS = "TAGS"
@@ -294,7 +295,8 @@ def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, .
         tags = [name for name, cell in zip(columns[1:-1], cells[1:-1]) if cell == "1"]
         is_complete = len(cells) == len(columns)
     if not is_complete:
-        return ProblemRow(f"{where} has {len(cells)} fields between tabs; its header has {len(columns)}")
+        cause = Diagnostic("row_cells", cells=len(cells), columns=len(columns))
+        return ProblemRow(Diagnostic("row_problem", where=where, cause=cause))
     return {**row, TAGS: ", ".join(tags), "folder": row[sounds[0]].partition("/")[0]}
 
 
@@ -362,7 +364,8 @@ def _json_lines(text: str) -> Iterator[Any]:
 
 def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
     fields = seed_tts_fields(line)
-    return fields or ProblemRow(f"{where} has {len(line.split('|'))} fields between bars; expected 4 or 5")
+    cause = Diagnostic("row_fields", fields=len(line.split("|")), expected="4 or 5")
+    return fields or ProblemRow(Diagnostic("row_problem", where=where, cause=cause))
 
 
 def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> dict[str, Any]:
@@ -441,9 +444,10 @@ def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mappin
 def _record(record: Any, listed: str) -> dict[str, Any]:
     """Validate one question as a row."""
     if not isinstance(record, dict):
-        return ProblemRow(f"a question of {listed} is no object")
+        return ProblemRow(Diagnostic("question_no_object", listed=listed))
     absent = [name for name in _FOLDER if not isinstance(record.get(name), str) or not record[name].strip()]
-    return ProblemRow(f"a question of {listed} has no {' and no '.join(absent)}") if absent else record
+    lacks = Diagnostic("question_lacks", listed=listed, fields=" and no ".join(absent))
+    return ProblemRow(lacks) if absent else record
 
 
 def _with_sound(row: dict[str, Any], track: str, repository: Repository) -> dict[str, Any]:
@@ -454,7 +458,7 @@ def _with_sound(row: dict[str, Any], track: str, repository: Repository) -> dict
         return {**row, "audio": None, "renamed": False}
     named = posixpath.normpath(f"{track}/{'_'.join(row[name] for name in _FOLDER)}/{path}")
     if not named.startswith(f"{track}/"):
-        return ProblemRow(f"the sound '{path}' lies outside of the folder of its track")
+        return ProblemRow(Diagnostic("sound_outside", sound=path))
     stem = posixpath.splitext(named)[0]
     file = next((one for one in (named, *(stem + suffix for suffix in _SUFFIXES)) if repository.has(one)), None)
     if file is None:

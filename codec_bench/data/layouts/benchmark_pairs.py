@@ -95,9 +95,7 @@ def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str
     held = {label: len(those) for label, those in by_side.items()}
     if held != {"1": 1, "0": 1}:
         counts = " and ".join(f"{count} with correct={label!r}" for label, count in sorted(held.items()))
-        return ProblemRow(
-            f"a pair of {subset}/gold.csv has {counts}; expected one with correct=1 and one with correct=0"
-        )
+        return ProblemRow(Diagnostic("pair_sides", subset=subset, counts=counts))
     preferred, other = by_side["1"][0], by_side["0"][0]
     paths = [f"{subset}/{(one['filename'] or '').removesuffix('.wav')}.wav" for one in (preferred, other)]
     return {
@@ -110,7 +108,7 @@ def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str
 def _story(repository: Repository, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
     lacking = [label for label in ("correct", "incorrect") if label not in sides]
     if lacking:
-        return ProblemRow(f"the story '{story}' has no sound '{lacking[0]}'")
+        return ProblemRow(Diagnostic("story_lacks_sound", story=story, sound=lacking[0]))
     return {
         "audio": _sound(repository, sides["correct"][1]),
         "other_audio": _sound(repository, sides["incorrect"][1]),

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from codec_bench.data.layouts.base import LayoutResult
-from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
+from codec_bench.data.layouts.tree import NO_SOUND, Tree, Unclear, segment_of
 from codec_bench.data.rows import ALIASES, NOTHING, Row
+from codec_bench.messages import Diagnostic
 from codec_bench.types import SPOKEN
 
 _LIST_OF_PROMPTS = (4, 5)
@@ -30,9 +31,10 @@ def _row(tree: Tree, number: int, id: str, sound: str, where: str, folder: str =
     """A row whose sound is the file that a list names."""
     try:
         file = tree.find_sound(sound, folder)
-    except Unclear as problem:
-        kind = Absent if "no such" in str(problem) else str
-        return Row(number, id, sound, problem=kind(f"{where} {problem}"), **fields)  # type: ignore[arg-type]
+    except Unclear as error:
+        problem = Diagnostic("row_problem", where=where, cause=error.problem)
+        lacks_sound = error.problem.code == NO_SOUND
+        return Row(number, id, sound, problem=problem, lacks_sound=lacks_sound, **fields)  # type: ignore[arg-type]
     return Row(number, id, file, tree.path(file), **fields)  # type: ignore[arg-type]
 
 
@@ -56,7 +58,8 @@ def read_ljspeech(tree: Tree, files: Sequence[str]) -> LayoutResult:
             where = f"line {number} of {posixpath.basename(file)}"
             name = posixpath.splitext(posixpath.basename(fields[0]))[0] if "." in fields[0] else fields[0]
             if len(fields) not in (2, 3) or not fields[0]:
-                problem = f"{where} has {len(fields)} fields between bars; expected ID|TEXT or ID|TEXT|NORMALISED TEXT"
+                cause = Diagnostic("row_fields", fields=len(fields), expected="ID|TEXT or ID|TEXT|NORMALISED TEXT")
+                problem = Diagnostic("row_problem", where=where, cause=cause)
                 yield Row(number, name or None, problem=problem)
                 continue
             extra = {SPOKEN: fields[2]} if len(fields) == 3 and fields[2] else NOTHING
@@ -117,7 +120,11 @@ def read_esd(tree: Tree, files: Sequence[str]) -> LayoutResult:
                 extra = {"emotion": emotion} if emotion else NOTHING
                 where = f"line {number} of {posixpath.basename(file)}"
                 if text is None:
-                    yield Row(count, None, problem=f"{where} has no tab; expected ID<tab>TEXT<tab>EMOTION")
+                    yield Row(
+                        count,
+                        None,
+                        problem=Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_tab")),
+                    )
                     continue
                 yield _row(tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra)
 
@@ -149,8 +156,8 @@ def read_seed_tts(tree: Tree, files: Sequence[str]) -> LayoutResult:
         for number, line in tree.read_lines(file):
             fields, where = seed_tts_fields(line), f"line {number} of {posixpath.basename(file)}"
             if fields is None:
-                count = len(line.split("|"))
-                yield Row(number, None, problem=f"{where} has {count} fields between bars; expected 4 or 5")
+                cause = Diagnostic("row_fields", fields=len(line.split("|")), expected="4 or 5")
+                yield Row(number, None, problem=Diagnostic("row_problem", where=where, cause=cause))
                 continue
             name = posixpath.splitext(fields["name"] or "")[0]
             extra = {"prompt_text": fields["prompt_text"], TARGET: _target(tree, fields["source_audio"], folder)}
@@ -182,7 +189,7 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
     folder = posixpath.dirname(file)
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
     there = {name: path for name, path in there.items() if os.path.isfile(tree.path(path))}
-    repeats: list[tuple[str, str]] = []
+    repeats: list[tuple[str, Diagnostic]] = []
     values = {name: _keyed(tree, path, repeats) for name, path in there.items()}
     texts, speakers, languages = (values.get(name, {}) for name in ("text", "utt2spk", "utt2lang"))
 
@@ -196,19 +203,19 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
             try:
                 if id not in segments:
                     lacks = "segments" if "segments" in values else "wav.scp"
-                    raise Unclear(f"line {texts[id][0]} of text has the id '{id}', which {lacks} lacks")
+                    raise Unclear(Diagnostic("id_lacking", line=texts[id][0], id=id, file=lacks))
                 audio = _kaldi_sound(tree, folder, id, segments[id], recordings, "segments" in values)
             except Unclear as error:
-                problem = Absent(error)
+                problem = error.problem
             text = texts[id][1] if id in texts else None
-            yield Row(at, id, id, audio, text, speaker, language, problem=problem)
+            yield Row(at, id, id, audio, text, speaker, language, problem=problem, lacks_sound=problem is not None)
         yield from (Row(at, id, problem=problem) for at, (id, problem) in enumerate(repeats, len(names) + 1))
 
     known = [path for name in _KALDI_KNOWN.split() if os.path.isfile(tree.path(path := posixpath.join(folder, name)))]
     return LayoutResult(rows(), [file, *there.values()], known)
 
 
-def _keyed(tree: Tree, file: str, repeats: list[tuple[str, str]]) -> dict[str, tuple[int, str]]:
+def _keyed(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) -> dict[str, tuple[int, str]]:
     """The first line's number and rest by id; `repeats` collects contradicting lines."""
     keyed: dict[str, tuple[int, str]] = {}
     for number, line in tree.read_lines(file):
@@ -216,7 +223,8 @@ def _keyed(tree: Tree, file: str, repeats: list[tuple[str, str]]) -> dict[str, t
         first, of_first = keyed.setdefault(id, (number, rest.strip()))
         if of_first != rest.strip():
             where = f"line {number} of {posixpath.basename(file)}"
-            repeats.append((id, f"{where} has the id '{id}', which line {first} has already"))
+            cause = Diagnostic("id_repeated", id=id, first=f"line {first}")
+            repeats.append((id, Diagnostic("row_problem", where=where, cause=cause)))
     return keyed
 
 
@@ -230,9 +238,9 @@ def _kaldi_sound(
     try:
         recording, begin, end = fields[0], float(fields[1]), float(fields[2])
     except (IndexError, ValueError):
-        raise Unclear(f"line {number} of segments is not UTTERANCE RECORDING BEGIN END") from None
+        raise Unclear(Diagnostic("segment_form", line=number)) from None
     if recording not in recordings:
-        raise Unclear(f"line {number} of segments names the recording '{recording}', which wav.scp lacks")
+        raise Unclear(Diagnostic("segment_recording", line=number, recording=recording))
     path = _kaldi_file(tree, folder, *recordings[recording])
     return segment_of(path, begin, None if end == -1 else end, f"line {number} of segments")
 
@@ -241,13 +249,13 @@ def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
     """The file that a line of `wav.scp` names, from the folder, one of its parents, or the working folder."""
     where = f"line {number} of wav.scp"
     if named.endswith("|") or named.startswith("|"):
-        raise Unclear(f"{where} is a command ('{named}'), which is not run; write the sound to files and name these")
+        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic("sound_command", command=named)))
     if re.search(r"\.ark:\d+$", named):
-        raise Unclear(f"{where} names an archive ('{named}'); expected a sound file")
+        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic("sound_archive", name=named)))
     directory = tree.path(folder)
     parents = (os.path.normpath(os.path.join(directory, *[".."] * up)) for up in range(1, _PARENTS))
     candidates = (os.path.join(one, named) for one in (directory, *parents, os.getcwd()))
     sound_path = next(filter(os.path.isfile, candidates), None)
     if sound_path is None:
-        raise Unclear(f"{where} names '{named}', and there is no such sound file")
+        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=named)))
     return os.path.abspath(sound_path)

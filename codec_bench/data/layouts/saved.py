@@ -96,8 +96,10 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
                     CellSound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
                 )
             parsed = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
-            problem = None if parsed.problem is None else f"row {row + 1} of {os.path.basename(path)} {parsed.problem}"
-            yield parsed._replace(problem=problem)
+            if parsed.problem is not None:
+                where = f"row {row + 1} of {os.path.basename(path)}"
+                parsed = parsed._replace(problem=Diagnostic("row_problem", where=where, cause=parsed.problem))
+            yield parsed
             row += 1
 
 

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from codec_bench.data.alignments import words_of
 from codec_bench.data.folder import read_folder
 from codec_bench.data.layouts.base import LayoutResult
-from codec_bench.data.layouts.tree import Absent, Tree, decode_line
+from codec_bench.data.layouts.tree import Tree, decode_line
 from codec_bench.data.rows import NOTHING, Row, stem, without_suffix
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.types import SPOKEN, WORDS
 
@@ -40,7 +41,7 @@ def _with_text(tree: Tree, row: Row, file: str | None, **fields: object) -> Row:
     try:
         text = None if file is None else read_text(tree, file)
     except UserError as error:
-        return row._replace(problem=error.message)
+        return row._replace(problem=of_error(error), lacks_sound=False)
     return row._replace(text=text, **fields)  # type: ignore[arg-type]
 
 
@@ -75,7 +76,8 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> LayoutResult:
 def _without_sound(count: int, tree: Tree, files: Sequence[str]) -> Iterator[Row]:
     for at, file in enumerate(files, count + 1):
         id = posixpath.basename(file).split(".")[0]
-        yield _with_text(tree, Row(at, id, problem=Absent(f"'{file}' has no sound")), file)
+        problem = Diagnostic("text_without_sound", file=file)
+        yield _with_text(tree, Row(at, id, problem=problem, lacks_sound=True), file)
 
 
 def claims_vctk(tree: Tree, file: str) -> bool:
@@ -142,5 +144,5 @@ def add_words(tree: Tree, row: Row) -> tuple[Row, str | None]:
     try:
         words = words_of(file)
     except UserError as error:
-        return row._replace(problem=error.message), name
+        return row._replace(problem=of_error(error), lacks_sound=False), name
     return (row if words is None else row._replace(extra={**row.extra, WORDS: words})), name

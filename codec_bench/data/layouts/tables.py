@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codec_bench.data.layouts.base import LayoutResult
-from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
+from codec_bench.data.layouts.tree import NO_SOUND, Tree, Unclear, segment_of
 from codec_bench.data.manifest import read_manifest
 from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
 from codec_bench.data.tars import tar_rows
@@ -87,9 +87,9 @@ def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
     name = os.path.relpath(row.audio, tree.path(folder)).replace(os.sep, "/")
     try:
         file = tree.find_sound(name, folder)
-    except Unclear as problem:
-        absent = "no such" in str(problem)
-        return row._replace(audio=None, problem=(Absent if absent else str)(f"{where} {problem}"))
+    except Unclear as error:
+        problem = Diagnostic("row_problem", where=where, cause=error.problem)
+        return row._replace(audio=None, problem=problem, lacks_sound=error.problem.code == NO_SOUND)
     return row._replace(name=file, audio=tree.path(file))
 
 
@@ -142,16 +142,18 @@ def _nemo_segment(row: Row, where: str) -> Row:
     if row.problem is not None or row.audio is None:
         return row
     if os.path.isabs(row.audio) and not os.path.isfile(row.audio):
-        return row._replace(audio=None, problem=Absent(f"{where} names '{row.name}', and there is no such sound file"))
+        problem = Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=row.name))
+        return row._replace(audio=None, problem=problem, lacks_sound=True)
     if offset is None:
         return row
     try:
         begin, end = float(offset), float(offset) + float(duration)  # type: ignore[arg-type]
         audio = segment_of(row.audio, begin, end, where)
     except (TypeError, ValueError):
-        return row._replace(problem=f"{where} has the offset {offset!r} and duration {duration!r}; expected seconds")
-    except Unclear as problem:
-        return row._replace(problem=str(problem))
+        cause = Diagnostic("segment_times", offset=offset, duration=duration)
+        return row._replace(problem=Diagnostic("row_problem", where=where, cause=cause))
+    except Unclear as error:
+        return row._replace(problem=error.problem)
     base = without_suffix(row.name or "")
     return row._replace(audio=audio, name=f"{base}-{round(begin * 1000):07d}-{round(end * 1000):07d}.wav")
 
@@ -193,13 +195,13 @@ def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
         try:
             yield where, parse_json(line)
         except (ValueError, RecursionError) as error:
-            yield where, f"{where} is not JSON: {error}"
+            yield where, Diagnostic("row_problem", where=where, cause=Diagnostic("row_not_json", cause=error))
 
 
 def _supervision_rows(tree: Tree, kinds: Mapping[str, Sequence[str]]) -> Iterator[Row]:
     objects = [one for file in kinds["recordings"] for one in _objects(tree, file)]
     recordings = {item["id"]: item for _, item in objects if isinstance(item, dict) and "id" in item}
-    yield from (Row(0, None, problem=item) for _, item in objects if isinstance(item, str))
+    yield from (Row(0, None, problem=item) for _, item in objects if isinstance(item, Diagnostic))
     if "supervisions" not in kinds:
         for where, item in objects:
             yield _lhotse_row(tree, where, item, item, {})
@@ -240,12 +242,13 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
         item: has the id and the times. annotation: has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-        return Row(0, None, problem=item if isinstance(item, str) else f"{where} is no object with an id")
+        no_id = Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_id"))
+        return Row(0, None, problem=item if isinstance(item, Diagnostic) else no_id)
     fields = {name: value for name in ("text", "speaker", "language") if isinstance(value := annotation.get(name), str)}
     try:
         audio = _lhotse_sound(tree, where, item, recording)
-    except Unclear as problem:
-        return Row(0, item["id"], problem=Absent(problem), **fields)  # type: ignore[arg-type]
+    except Unclear as error:
+        return Row(0, item["id"], problem=error.problem, lacks_sound=True, **fields)  # type: ignore[arg-type]
     custom = annotation.get("custom")
     reserved = {name for names in ALIASES.values() for name in names}
     plain = (
@@ -253,27 +256,27 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
         if isinstance(custom, dict)
         else NOTHING
     )
-    return Row(0, item["id"], item["id"], audio, extra=plain, **fields)
+    return Row(0, item["id"], item["id"], audio, extra=plain, **fields)  # type: ignore[arg-type]
 
 
 def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:
     if item.get("type") not in (None, "MonoCut", "MultiCut", "Cut") or "tracks" in item:
-        raise Unclear(f"{where} is a cut of the type {item.get('type')}; write its sound to a file first")
+        raise Unclear(Diagnostic("cut_type", where=where, type=item.get("type")))
     if not isinstance(recording, dict):
-        raise Unclear(f"{where} names the recording '{item.get('recording_id')}', which no manifest here has")
+        raise Unclear(Diagnostic("recording_unknown", where=where, recording=item.get("recording_id")))
     sources = recording.get("sources")
     source = sources[0] if isinstance(sources, list) and sources and isinstance(sources[0], dict) else {}
     if source.get("type") == "url":
         path = str(source.get("source"))
     elif source.get("type") != "file" or recording.get("transforms"):
         kind = "is changed when it is read" if recording.get("transforms") else f"is a {source.get('type')}"
-        raise Unclear(f"{where} has a recording that {kind}; expected a file")
+        raise Unclear(Diagnostic("recording_kind", where=where, kind=kind))
     else:
         named = str(source.get("source"))
         folders = [tree.root, os.getcwd(), os.path.dirname(tree.root)]
         sound_path = next((file for one in folders if os.path.isfile(file := os.path.join(one, named))), None)
         if sound_path is None:
-            raise Unclear(f"{where} names '{named}', and there is no such sound file")
+            raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=named)))
         path = os.path.abspath(sound_path)
     if item is recording:
         return path
@@ -281,7 +284,7 @@ def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: An
         begin, end = float(item["start"]), float(item["start"]) + float(item["duration"])
         length = float(recording["duration"])
     except (KeyError, TypeError, ValueError):
-        raise Unclear(f"{where} has no start and duration in seconds") from None
+        raise Unclear(Diagnostic("cut_times", where=where)) from None
     channel, channels = item.get("channel"), recording.get("channel_ids") or source.get("channels") or [0]
     alone = channel if isinstance(channel, int) and len(channels) > 1 else None
     if begin == 0 and abs(end - length) < 1e-6 and alone is None:

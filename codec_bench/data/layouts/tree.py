@@ -23,17 +23,17 @@ TEXT_SUFFIXES = frozenset(
 """Files next to sound that may hold its texts."""
 _NO_TEXTS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements")
 _HEAD_BYTES = 64 << 10
+NO_SOUND = "no_sound_of_name"
+"""The code of a name without a sound."""
 _SOUND_FOLDERS = ("wavs", "wav", "audio", "clips")
 
 
 class Unclear(Exception):
-    """A name of no sound or several; the message continues `line 3 of x.csv`."""
+    """A name of no sound or several, with its diagnostic, which may continue `line 3 of x.csv`."""
 
-
-class Absent(str):
-    """The reason of a row without a sound whose other fields are usable."""
-
-    __slots__ = ()
+    def __init__(self, problem: Diagnostic) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 class Tree:
@@ -93,7 +93,7 @@ class Tree:
         if posixpath.isabs(name):
             path = os.path.relpath(name, self.root).replace(os.sep, "/")
         if path.startswith("../"):
-            raise Unclear(f"names '{name}', which is outside the folder")
+            raise Unclear(Diagnostic("name_outside", name=name))
         if is_sound(path) and os.path.isfile(self.path(path)):
             return path
         if path in self.by_base:
@@ -102,9 +102,9 @@ class Tree:
         near = [one for one in candidates if posixpath.basename(posixpath.dirname(one)) in _SOUND_FOLDERS]
         candidates = near if len(near) == 1 else candidates
         if len(candidates) > 1:
-            raise Unclear(f"names '{name}', which may be '{candidates[0]}' or '{candidates[1]}'")
+            raise Unclear(Diagnostic("name_of_several", name=name, one=candidates[0], other=candidates[1]))
         if not candidates:
-            raise Unclear(f"names '{name}', and there is no such sound file")
+            raise Unclear(Diagnostic(NO_SOUND, name=name))
         return candidates[0]
 
     def read_lines(self, file: str) -> Iterator[tuple[int, str]]:
@@ -146,10 +146,12 @@ def segment_of(path: str, begin_s: float, end_s: float | None, where: str, chann
         Unclear: the segment is empty, or ends after the sound by its header.
     """
     if begin_s < 0 or (end_s is not None and end_s <= begin_s):
-        raise Unclear(f"{where} goes from {begin_s:g} to {end_s:g} s; expected a later end")
+        cause = Diagnostic("segment_order", begin_s=begin_s, end_s=end_s)
+        raise Unclear(Diagnostic("row_problem", where=where, cause=cause))
     length_s = _length_s(path)
     if end_s is not None and length_s is not None and end_s > length_s + SLACK_S:
-        raise Unclear(f"{where} goes to {end_s:g} s, and '{os.path.basename(path)}' ends at {length_s:.3f} s")
+        cause = Diagnostic("segment_end", end_s=end_s, file=os.path.basename(path), length_s=length_s)
+        raise Unclear(Diagnostic("row_problem", where=where, cause=cause))
     return str(Span(path, begin_s, end_s, channel))
 
 

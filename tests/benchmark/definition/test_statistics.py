@@ -12,6 +12,7 @@ import soundfile
 
 from codec_bench.benchmark import load_benchmark
 from codec_bench.benchmark.definition.statistics import data_statistics
+from codec_bench.messages import read
 
 ROWS = [
     {"audio": "1s.wav", "answer": "one"},
@@ -52,14 +53,15 @@ def test_lengths_are_counted_and_so_is_what_is_wrong(mine):
     assert (result.questions, result.sounds, result.renamed) == (6, 3, 0)
     assert (result.mean_s, result.least_s, result.most_s) == (pytest.approx(5 / 3), 1.0, 3.0)
     assert result.hours == pytest.approx(5 / 3600)
-    assert result.problems == {
-        "'…' holds no samples": 1,
-        "'…' is empty (0 bytes)": 1,
-        "there is no file '…'": 1,
-        "the right choice stands more than once among the choices": 1,
-        "the expected answer is none of the choices": 1,
-        "there is no expected answer": 1,
+    assert {one["code"]: one["questions"] for one in result.problems} == {
+        "sound_without_samples": 1,
+        "sound_empty": 1,
+        "no_file": 1,
+        "choice_repeated": 1,
+        "answer_not_among_choices": 1,
+        "answer_missing": 1,
     }
+    assert all(one["message"] == str(read({"code": one["code"], **one["parameters"]})) for one in result.problems)
 
 
 def test_a_data_set_without_a_sound_that_can_be_read(mine):
