@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codec_bench.audio.clip import Clip
+    from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
