@@ -7,13 +7,13 @@ import textwrap
 import numpy as np
 import pytest
 import tiny_audio_models
+from refusals import refuses
 from scripted_models import ask
 
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.resample import prepare
 from codec_bench.features import load_feature
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.cascade import TEMPLATE, Cascade
 from codec_bench.types import Audio, Message, Request
@@ -175,12 +175,12 @@ def test_identity_changes_with_either_and_with_the_template(custom_file):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"recogniser": "utmos"}, "does not transcribe"),
-        ({"recogniser": "whisper-huge"}, "whisper-huge"),
-        ({"llm": "openai-speech"}, "does not take a conversation"),
-        ({"llm": "llama-9"}, "no model called"),
-        ({"template": "what was said"}, "{transcript}"),
-        ({"recogniser_options": {}}, "cannot be the recogniser of the cascade"),
+        ({"recogniser": "utmos"}, {"code": "not_a_recogniser", "variant": "utmos"}),
+        ({"recogniser": "whisper-huge"}, {"code": "unknown_name", "name": "whisper-huge"}),
+        ({"llm": "openai-speech"}, {"code": "cascade_language_model", "language_model": "openai-speech"}),
+        ({"llm": "llama-9"}, {"code": "unknown_name", "kind": "model", "name": "llama-9"}),
+        ({"template": "what was said"}, {"code": "cascade_template", "template": "what was said"}),
+        ({"recogniser_options": {}}, {"code": "cascade_recogniser"}),
     ],
 )
 def test_parts_that_do_not_fit_are_named(custom_file, options, message):
@@ -193,7 +193,7 @@ def test_parts_that_do_not_fit_are_named(custom_file, options, message):
         inputs["recogniser_options"] = {}
     if options.get("llm") == "openai-speech":
         inputs["llm_options"] = {"model": "m", "voice": "v"}
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         Cascade(ModelInfo("c"), **inputs)
 
 

@@ -15,7 +15,6 @@ from refusals import refuses
 from codec_bench import run_benchmark
 from codec_bench.audio.clip import Clip
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, pair_likelihoods
@@ -233,7 +232,7 @@ def test_a_set_is_run_by_one_call_and_a_model_without_likelihoods_is_not_queried
     assert [(score.value, score.reason) for score in run.scores("lows", "pair_accuracy")] == [
         (score.value, score.reason) for score in scores
     ]
-    with pytest.raises(UserError, match="the model 'words' has no method log_likelihood"):
+    with refuses("likelihood_needed", model="words"):
         run_benchmark(model=f"{tmp_path}/mine.py:Words", **options)
     with refuses("control_of_two_sounds"):
         run_benchmark(model=f"{tmp_path}/mine.py:Low", sound="silence", **options)

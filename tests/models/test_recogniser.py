@@ -11,7 +11,6 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
 from codec_bench.features import load_feature
 from codec_bench.features.base import Feature, Unavailable
-from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.recogniser import Recogniser
 from codec_bench.types import Audio, Message, Request
@@ -110,7 +109,7 @@ def test_a_choice_by_language_asks_each_in_its_own(monkeypatch):
 
 
 def test_what_does_not_transcribe_is_no_recogniser():
-    with pytest.raises(UserError, match="does not transcribe"):
+    with refuses("not_a_recogniser"):
         Recogniser(INFO, feature="utmos")
 
 

@@ -19,7 +19,6 @@ from codec_bench.data import Source, part_of
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
-from codec_bench.messages.errors import UserError
 from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -227,19 +226,19 @@ def test_an_address_that_does_not_answer(tmp_path, command, monkeypatch):
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        ({"shards": 0}, "shards is 0; expected 1 to"),
-        ({"cpus": 0}, "cpus is 0; expected at least 1"),
-        ({"address": "ray://head:10001"}, "that of a Ray client"),
+        ({"shards": 0}, {"code": "option_value", "option": "shards", "value": 0}),
+        ({"cpus": 0}, {"code": "option_value", "option": "cpus", "value": 0, "expected": "at least 1"}),
+        ({"address": "ray://head:10001"}, {"code": "ray_client_address"}),
     ],
 )
 def test_options_that_cannot_be(requests, message):
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         OnRay(**requests)
 
 
 def test_no_such_executor():
     assert read_executor("local") is None and read_executor("ray") == OnRay()
-    with pytest.raises(UserError, match="expected local or ray"):
+    with refuses("option_value", expected="local or ray"):
         read_executor("slurm")
 
 

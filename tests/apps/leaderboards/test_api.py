@@ -9,12 +9,11 @@ from decimal import Decimal
 from importlib.resources import files
 
 import pytest
-from refusals import refuses
+from refusals import Containing, refuses
 
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.board import Column, average
 from codec_bench.apps.leaderboards.json_values import plain_board
-from codec_bench.messages.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -97,7 +96,7 @@ def test_a_folder_without_runs_is_refused(tmp_path):
 
 
 def test_an_unknown_board_suggests():
-    with pytest.raises(UserError, match="did you mean ultraeval-codec"):
+    with refuses("unknown_name", hint="did you mean ultraeval-codec"):
         leaderboard("ultraeval-codecs")
 
 
@@ -169,23 +168,29 @@ def test_a_board_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("meld-emo", "meld-emu"), "the column 'a' names the benchmark 'meld-emu'"),
+        (("meld-emo", "meld-emu"), {"code": "board_benchmark_unknown", "column": "a", "benchmark": "meld-emu"}),
         (
             ("bleu[zh]", "bleu[xx]"),
-            r"the column 'b' names the metric 'bleu\[xx\]', which the benchmark 'covost2-en-zh'",
+            {"code": "board_metric_unknown", "column": "b", "metric": "bleu[xx]", "benchmark": "covost2-en-zh"},
         ),
-        (("[a]", "[c]"), "the view 'both' names no column c"),
-        (("name: b", "name: a"), "two columns have the name a"),
-        (("counts: score}\n  - ", "counts: points}\n  - "), "columns.0.counts"),
-        (("[a]", "[a, b]"), "different units"),
-        (("views: {both: [a]}", "means: [zz]"), "names the group 'zz'"),
-        (("views: {both: [a]}", "published: none.csv"), "published rows"),
+        (("[a]", "[c]"), {"code": "does_not_fit", "mistakes": Containing("the view 'both' names no column c")}),
+        (("name: b", "name: a"), {"code": "does_not_fit", "mistakes": Containing("two columns have the name a")}),
+        (
+            ("counts: score}\n  - ", "counts: points}\n  - "),
+            {"code": "does_not_fit", "mistakes": Containing("columns.0.counts")},
+        ),
+        (("[a]", "[a, b]"), {"code": "does_not_fit", "mistakes": Containing("different units")}),
+        (
+            ("views: {both: [a]}", "means: [zz]"),
+            {"code": "does_not_fit", "mistakes": Containing("names the group 'zz'")},
+        ),
+        (("views: {both: [a]}", "published: none.csv"), {"code": "no_published_rows"}),
     ],
 )
 def test_a_board_of_ones_own_that_does_not_fit_is_named(tmp_path, change, message):
     assert change[0] in MINE
     (tmp_path / "mine.yaml").write_text(MINE.replace(*change, 1))
-    with pytest.raises(UserError, match=message):
+    with refuses(**message):
         leaderboard(str(tmp_path / "mine.yaml"))
 
 

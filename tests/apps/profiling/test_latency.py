@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import Audio
 from codec_bench.apps.profiling import latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import ProfileClips
-from codec_bench.codecs.checks.steps import NotApplicable
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_what_cannot_be_traced_has_no_number(files, odd):
         def decode(self, codes):
             return [Audio(rng.standard_normal((1, c.num_samples)), 16000) for c in codes]
 
-    with pytest.raises(NotApplicable, match="the same input"):
+    with refuses("unsteady_output"):
         latency.measure(Noisy(), ProfileClips(files, codec), Settings(latency_s=1.0))
-    with pytest.raises(NotApplicable, match="no change of the input"):
+    with refuses("no_change_seen"):
         silent = load_codec(odd("Silent"))
         latency.measure(silent, ProfileClips(files, silent), Settings(latency_s=1.0))

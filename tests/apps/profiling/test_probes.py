@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench import Audio, Codes, CodeStream
 from codec_bench.apps.profiling import classifiers, probes
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.probes import TASKS, Labels, measure
 from codec_bench.apps.profiling.token_model import TokenCorpus
-from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 
 RATE, FRAMES, CLIPS, ENTRIES = 50, 40, 6, 16
@@ -136,7 +136,7 @@ def test_what_a_probe_lacks_is_reported_and_the_others_go_on():
     assert "two emotions are needed" in message["emotion"] and "no clip has both" in message["phone"]
     cells = [row.cells[0] for row in probes_section({"x": {"probes": {"state": "ok", **measured}}}).rows]
     assert len(cells) == 8 and all(cell.text == "–" and cell.reason for cell in cells)
-    with pytest.raises(NotApplicable, match="no codes with a frame rate"):
+    with refuses("no_frame_rate"):
         measure(TokenCorpus(), labels(), sounds(), seed=0)
 
 

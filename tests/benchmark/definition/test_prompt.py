@@ -16,7 +16,7 @@ from codec_bench.benchmark.definition.prompt import (
     variables,
 )
 from codec_bench.benchmark.definition.schema import Template
-from codec_bench.messages.errors import UnknownName, UserError
+from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Audio
 
@@ -82,7 +82,7 @@ def test_parts_are_omitted_where_there_is_nothing():
 
 
 def test_an_unknown_prompt_suggests_and_a_missing_side_says_so():
-    with pytest.raises(UnknownName, match="transcribe"):
+    with refuses("unknown_name", hint="transcribe"):
         choose("trancribe", {}, info())
     with refuses("prompt_lacks_part", reads="fields"):
         choose("caption", {}, info(reads="fields"))

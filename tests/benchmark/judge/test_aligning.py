@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.judge.aligning import score_by_rule
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.replies import read_letter
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Response
 
 CHOICES = {"A": "guitar", "B": "piano", "C": "violin", "D": "drums"}
@@ -139,5 +139,5 @@ def test_a_question_that_holds_its_answer_twice_or_not_at_all():
             None,
         ) and "'organ' is none of the choices" in dropped.reason
     assert OFFICIAL.requests(Answer("q1", "B", ("B",), {"question": "?"}), None, 0).status == "undefined"
-    with pytest.raises(UnknownName, match="option-letter"):
+    with refuses("unknown_name", hint="option-letter"):
         score_by_rule("option-leter", twice, "p")
