@@ -13,6 +13,7 @@ from codec_bench.apps.profiling import changed_codes
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import ProfileClips
+from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.neural.mimi import Mimi
 
 
