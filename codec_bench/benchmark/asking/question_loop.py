@@ -21,7 +21,7 @@ from codec_bench.benchmark.asking.rounds import QuestionRounds, readable_answers
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError, RunMismatch, UserError
 from codec_bench.models import has_option, option_hint
 from codec_bench.models.audio_payloads import clips_of
@@ -161,7 +161,7 @@ class Asking:
                 self._check_sounds(number, question)
                 continue
             if question.problem is not None:
-                response = Response.failed(Diagnostic("unusable_row", message=question.problem))
+                response = Response.failed(as_reason(question.problem, "unusable_row"))
                 self._finish_question(number, question, None, self._record(number, None, response))
                 continue
             try:
