@@ -211,7 +211,7 @@ def _judge_name(judge: str) -> str:
     return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
 
 
-def scoring_identity(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
+def score_rules(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
     """Everything that changes a score, as JSON values."""
     judges = {}
     if scheme.judged:

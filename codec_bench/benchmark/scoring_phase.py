@@ -15,7 +15,7 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.spending import Budget
 from codec_bench.benchmark.baselines import baseline_of
 from codec_bench.benchmark.judging import judge_at_once
-from codec_bench.benchmark.run_request import BenchmarkRequest, open_writer, run_folder, scheme_of, scoring_identity
+from codec_bench.benchmark.run_request import BenchmarkRequest, open_writer, run_folder, scheme_of, score_rules
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
@@ -56,7 +56,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, b
         by = {"by": list(grouped(run, request.by))} if request.by else {}
     recorded = meta["fingerprint"]
     scheme = scheme_of(one, meta.get("answer_steps", ()), request)
-    rules = scoring_identity(one, scheme, request)
+    rules = score_rules(one, scheme, request)
     # The writer closes last: SQLite's side files would stay if the record were still open for reading.
     with (
         open_writer(

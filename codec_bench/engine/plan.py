@@ -180,8 +180,7 @@ def _with_stages(
     for system in systems:
         if system.titled and system.name in reserved:
             raise UserError(
-                Diagnostic("same_name_as_stage", system=system.spec, name=system.name),
-                hint="choose another name",
+                Diagnostic("same_name_as_stage", system=system.spec, name=system.name), hint="choose another name"
             )
         if system.kind == "codec":
             chosen = {

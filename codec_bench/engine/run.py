@@ -27,15 +27,7 @@ from codec_bench.engine.plan import SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import Signal
 from codec_bench.engine.score_cache import key_of, name_scores, pack_scores, unpack_scores
-from codec_bench.engine.stage import (
-    CodecResult,
-    CodecWork,
-    Fault,
-    FeatureWork,
-    MetricWork,
-    StageSpec,
-    compute_scores,
-)
+from codec_bench.engine.stage import CodecResult, CodecWork, Fault, FeatureWork, MetricWork, StageSpec, compute_scores
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, describe_phase, sum_timings
 from codec_bench.features.base import seed_of

@@ -136,16 +136,12 @@ def check_name(name: Any, of: str) -> str:
         raise UserError(Diagnostic("name_empty", system=of, name=name), hint=hint)
     if len(name) > LONGEST_NAME:
         raise UserError(
-            Diagnostic("name_too_long", system=of, length=len(name), begin=name[:30], most=LONGEST_NAME),
-            hint=hint,
+            Diagnostic("name_too_long", system=of, length=len(name), begin=name[:30], most=LONGEST_NAME), hint=hint
         )
     if name == UNPROCESSED:
         raise UserError(Diagnostic("name_of_unprocessed", system=of, name=name), hint=hint)
     if "," in name or name != name.strip() or not name.isprintable():
-        raise UserError(
-            Diagnostic("name_characters", system=of, name=name),
-            hint=hint,
-        )
+        raise UserError(Diagnostic("name_characters", system=of, name=name), hint=hint)
     return name
 
 
@@ -229,10 +225,7 @@ def _system(name: Any, value: Any) -> System:
         return _of_text(name, os.fspath(value).strip())
     label = value.__name__ if isinstance(value, type) else type(value).__name__
     if not _is_codec(value):
-        raise UserError(
-            Diagnostic("codec_type", codec=value, type=label),
-            hint="see codec-bench list codecs",
-        )
+        raise UserError(Diagnostic("codec_type", codec=value, type=label), hint="see codec-bench list codecs")
     codec = _importable(value) if isinstance(value, type) else None
     if name is None:
         return System(label, "codec", label, codec=codec, live=value)
@@ -243,8 +236,7 @@ def _of_text(name: Any, spec: str) -> System:
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
             raise UserError(
-                Diagnostic("unprocessed_renamed", system=UNPROCESSED, name=name),
-                hint=f"write {UNPROCESSED}",
+                Diagnostic("unprocessed_renamed", system=UNPROCESSED, name=name), hint=f"write {UNPROCESSED}"
             )
         return System(UNPROCESSED, "unprocessed", UNPROCESSED)
     if name is None or name == spec:

@@ -99,11 +99,8 @@ def order_by_similarity(pairs: list[ColumnPair], columns: int) -> list[int]:
     """The columns in an order with similar ones adjacent (`cluster_similar`)."""
     if columns < 3:
         return list(range(columns))
-    return [
-        position
-        for cluster in cluster_similar([pair.spearman.value for pair in pairs], math.inf)
-        for position in cluster
-    ]
+    clusters = cluster_similar([pair.spearman.value for pair in pairs], math.inf)
+    return [position for group in clusters for position in group]
 
 
 def cluster_similar(correlated: Sequence[float | None], least: float) -> list[list[int]]:

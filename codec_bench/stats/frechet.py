@@ -44,9 +44,7 @@ class FrechetSums:
 
         _, sides, dimensions = pairs.shape
         out = cls(
-            blocks_of(units),
-            np.zeros((BLOCKS, sides, dimensions)),
-            np.zeros((BLOCKS, sides, dimensions, dimensions)),
+            blocks_of(units), np.zeros((BLOCKS, sides, dimensions)), np.zeros((BLOCKS, sides, dimensions, dimensions))
         )
         for block in range(BLOCKS):
             places = np.flatnonzero(out.blocks == block)

@@ -786,7 +786,7 @@ class Services(Target):
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
         from codec_bench.benchmark.asking.sending import send_requests
-        from codec_bench.models.endpoints.retries import Denied, Reply, RequestFailed, RetryableError
+        from codec_bench.models.endpoints.retries import Denied, Reply, RequestFailed, Retryable
         from codec_bench.types import Message, Request
 
         model, status = rng.choice(self.models), rng.choice((200, 200, 200, 400, 404, 429, 500))
@@ -805,7 +805,7 @@ class Services(Target):
                 if status != 200:
                     raise model.client.error(status, data.decode("utf-8", "replace"), response.headers)
                 return Reply(await read(response, 0.0), 0.1, 1)
-            except (RetryableError, Denied) as trouble:
+            except (Retryable, Denied) as trouble:
                 raise RequestFailed(trouble.reason) from None
 
         model.client.send = send

@@ -26,15 +26,7 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import (
-    BuildItem,
-    Dropped,
-    Maker,
-    attach_audio,
-    choose_concurrency,
-    random_generator,
-    try_item,
-)
+from codec_bench.apps.building.item import BuildItem, Dropped, Maker, choose_concurrency, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -178,7 +170,7 @@ class Described(Maker):
                 problem = segment.problem
                 raise Dropped(problem.step, problem.reason, problem.detail, last=True)
             audio = self._read_audio(segment)
-            with attach_audio(audio):
+            with with_audio(audio):
                 row = self._try(key, segment, number, values, turn)
             groups["about"] = row["about"]
             provenance = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id,
@@ -213,7 +205,7 @@ class Described(Maker):
             raise Dropped("description", Diagnostic("description_without_value"), error.message, last=True) from error
         if not description:
             raise Dropped("description", Diagnostic("nothing_known"), last=True)
-        random = random_generator(self.recipe.seed, key, turn)
+        random = make_rng(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
         else:

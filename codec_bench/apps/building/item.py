@@ -41,7 +41,7 @@ class Failure:
 class Dropped(Exception):
     """Raised by a step of a maker when a try fails.
 
-    The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`attach_audio`).
+    The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`with_audio`).
 
     Args:
         last: further tries would fail in the same way.
@@ -120,7 +120,7 @@ class Maker:
 
 
 @contextmanager
-def attach_audio(sound: Audio) -> Iterator[None]:
+def with_audio(sound: Audio) -> Iterator[None]:
     """Attach this audio to `Dropped` raised inside, for listening."""
     try:
         yield
@@ -158,7 +158,7 @@ def try_item(
     return BuildItem(key, groups, tuple(failures), material=None if material is None else flac_bytes(material))
 
 
-def random_generator(seed: int, *names: str | int) -> np.random.Generator:
+def make_rng(seed: int, *names: str | int) -> np.random.Generator:
     """Create a random generator from seed and names, independent of item order."""
     digest = hashlib.blake2b("\0".join(map(str, (seed, *names))).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))

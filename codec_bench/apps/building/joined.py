@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalise_loudness
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, attach_audio, random_generator, try_item
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import AudioLimits, JoinedRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, source_facts, text_digest
@@ -67,7 +67,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
     """Assign readers to items evenly, in a drawn order."""
     readers = recipe.recorded.readers if recipe.recorded else ()
     keys = list(texts.rows)
-    order = random_generator(recipe.seed, "readers").permutation(len(keys))
+    order = make_rng(recipe.seed, "readers").permutation(len(keys))
     return {keys[int(index)]: readers[number % len(readers)] for number, index in enumerate(order)} if readers else {}
 
 
@@ -186,7 +186,7 @@ class Joined(SpeechMaker):
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
             read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
-            with attach_audio(self._join([stem, *read.sounds])):
+            with with_audio(self._join([stem, *read.sounds])):
                 return self._checked(key, text, lines, stem, read)
 
         return try_item(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import BuildItem, Dropped, Maker, attach_audio, random_generator, try_item
+from codec_bench.apps.building.item import BuildItem, Dropped, Maker, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe import MixtureRecipe, QuestionSpec
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -213,7 +213,7 @@ class Mixtures(Maker):
         return self._active_questions()[row["about"]].least / abs(difference)
 
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
-        random = random_generator(self.recipe.seed, key, number)
+        random = make_rng(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
         if chosen[0].audio == chosen[1].audio or np.array_equal(signals[0], signals[1]):
@@ -263,7 +263,7 @@ class Mixtures(Maker):
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
             difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
-            with attach_audio(Audio(mixture.samples, self.recipe.rate_hz)):
+            with with_audio(Audio(mixture.samples, self.recipe.rate_hz)):
                 raise Dropped("question", Diagnostic("differences_too_small"), difference_text)
         about = sorted(askable)[int(random.integers(len(askable)))]
         wordings = askable[about].wordings

@@ -101,8 +101,7 @@ class BuildRecord:
                 yield BuildItem(key, head["groups"], failures, head["row"], row[1], row[2])
             except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
                 raise DamagedRecord(
-                    Diagnostic("build_record_item", path=self._file, item=key),
-                    hint="delete the folder and build again",
+                    Diagnostic("build_record_item", path=self._file, item=key), hint="delete the folder and build again"
                 ) from error
 
     def sound_bytes(self) -> int:

@@ -121,8 +121,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
     """
     if "review" not in maker.columns:
         raise UserError(
-            Diagnostic("recipe_without_sheets"),
-            hint="recipes of the kinds described and mixture have them",
+            Diagnostic("recipe_without_sheets"), hint="recipes of the kinds described and mixture have them"
         )
     waiting = [item.key for item in record.outcomes(keys) if item.is_usable and item.key not in record.decisions]
     pages = []

@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, choose_concurrency, random_generator
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, choose_concurrency, make_rng
 from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, RecipeVoice, SpokenRecipe, Used, VoiceList
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.wording import Unspeakable
@@ -78,7 +78,7 @@ class VoicesOf:
 
     def order(self, seed: int, key: str, number: int) -> tuple[int, int]:
         """Return the voice of try `number`, and its earlier uses: voices take turns."""
-        order = random_generator(seed, key).permutation(len(self))
+        order = make_rng(seed, key).permutation(len(self))
         return int(order[number % len(order)]), number // len(order)
 
     def cast(self, text: Text, seed: int, number: int) -> dict[str, int]:
@@ -92,7 +92,7 @@ class VoicesOf:
         genders: dict[str, str | None] = {}
         for turn in text.turns:
             genders.setdefault(turn.speaker, turn.gender)
-        order = [int(index) for index in random_generator(seed, text.dialogue(), number).permutation(len(self))]
+        order = [int(index) for index in make_rng(seed, text.dialogue(), number).permutation(len(self))]
         cast_of: dict[str, int] = {}
         # Speakers of any voice come last, so that the others get theirs.
         for speaker in sorted(genders, key=lambda name: genders[name] is None):

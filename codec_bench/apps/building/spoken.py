@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalise_loudness
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, attach_audio, random_generator, try_item
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
 from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
@@ -77,7 +77,7 @@ class SpokenTexts(SpeechMaker):
             parts = self._parts(key, text, lines, number)
             groups["voice"] = self._named(parts)
             raw = [self.voices.synthesise(segment.text, segment.voice, segment.again) for segment in parts]
-            with attach_audio(_join(raw, pauses)):
+            with with_audio(_join(raw, pauses)):
                 row, sound = self._checked(text, parts, raw, pauses)
             provenance = {"source": self.texts.origin(key), "try": number, **row["provenance"]}
             return {**row, "provenance": json.dumps(provenance, sort_keys=True, ensure_ascii=False)}, sound
@@ -137,7 +137,7 @@ class SpokenTexts(SpeechMaker):
         dialogue = self.recipe.texts.dialogue
         if dialogue is None:
             return []
-        random = random_generator(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
+        random = make_rng(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
         return [max(0.0, dialogue.pause_s.sample(random)) for _ in lines[1:]]
 
     def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Passage]:

@@ -49,7 +49,7 @@ class SocketPartner(Partner, Generic[Socket]):
         return self.model.connected()
 
     def read_message(self, message: str | bytes) -> ServiceEvent:
-        """Parse one message; raises as `read`, and `RetryableError` for one that is not JSON."""
+        """Parse one message; raises as `read`, and `Retryable` for one that is not JSON."""
         return read_event(message, self.read)
 
     @abstractmethod
@@ -57,7 +57,7 @@ class SocketPartner(Partner, Generic[Socket]):
         """Parse one event.
 
         Raises:
-            RetryableError, RequestFailed, Denied: the event is an error.
+            Retryable, RequestFailed, Denied: the event is an error.
         """
 
 

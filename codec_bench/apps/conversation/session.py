@@ -28,7 +28,7 @@ from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 
 FRAME_S = 0.02
 STALLED_S = 0.2
@@ -220,7 +220,7 @@ async def hold_conversation(
         raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
     except TooSlow as slow:
         held.status, held.reason = "refused", str(slow)
-    except (RetryableError, RequestFailed) as trouble:
+    except (Retryable, RequestFailed) as trouble:
         held.status, held.reason = "failed", trouble.reason
     except AudioError as error:
         held.status, held.reason = "failed", error.message

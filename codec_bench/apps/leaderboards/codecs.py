@@ -27,14 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.ranking import (
-    Changes,
-    UnitEffects,
-    changes_of,
-    combine_effects,
-    drawn_values,
-    sizes_of,
-)
+from codec_bench.apps.leaderboards.ranking import Changes, UnitEffects, changes_of, combine, drawn_values, sizes_of
 from codec_bench.config import config_names, read_config
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report import numbers
@@ -329,9 +322,7 @@ def _fronted(
         if not priced:
             continue
         known = all(changes.get(table.points[n].name) for n in priced)
-        items = (
-            combine_effects({index: changes[table.points[n].name] for index, n in enumerate(priced)}) if known else None
-        )
+        items = combine({index: changes[table.points[n].name] for index, n in enumerate(priced)}) if known else None
         front = pareto_front(
             costs=[table.points[n].costs[axis] for n in priced], values=[table.points[n].value for n in priced],
             higher_is_better=table.higher_is_better, items=items, seed=seed,
@@ -371,9 +362,9 @@ def _delta_rate(
         value = bd_rate(anchor=curves[0], test=curves[1], higher_is_better=better)
         if all(changes.get(point.name) for point in every):
             rows = {index: changes[point.name] for index, point in enumerate(every)}
-            units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `combine_effects`
+            units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `combine`
             interval = bd_rate_interval(
-                anchor=curves[0], test=curves[1], leave_one_out=combine_effects(rows).added,
+                anchor=curves[0], test=curves[1], leave_one_out=combine(rows).added,
                 sizes=np.array([sizes[unit] for unit in units]), higher_is_better=better,
             )  # fmt: skip
     except UserError as error:

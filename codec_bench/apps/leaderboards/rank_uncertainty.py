@@ -19,7 +19,7 @@ from codec_bench.apps.leaderboards.ranking import (
     RankDraws,
     UnitEffects,
     changes_of,
-    combine_effects,
+    combine,
     rank_draws,
     redundancy,
     robustness,
@@ -36,8 +36,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
         raise UserError(Diagnostic("board_without_average", board=board.name), hint="choose a board with an average")
     if board.by_sample:
         raise UserError(
-            Diagnostic("board_counts_samples", board=board.name),
-            hint="choose the board that counts benchmarks",
+            Diagnostic("board_counts_samples", board=board.name), hint="choose the board that counts benchmarks"
         )
     points = points_of(board)
     orders = robustness(points)
@@ -130,7 +129,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
             )
         for benchmark, changes in by_benchmark.items():
             of_benchmark.setdefault(benchmark, {})[index] = changes
-    return [combine_effects(rows) for rows in of_benchmark.values()], unknown
+    return [combine(rows) for rows in of_benchmark.values()], unknown
 
 
 def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:

@@ -370,7 +370,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
     return dict(zip(names, sums[:, 1].tolist(), strict=True))
 
 
-def combine_effects(rows: Mapping[int, Changes]) -> UnitEffects:
+def combine(rows: Mapping[int, Changes]) -> UnitEffects:
     """Combine rows' changes in one table; units that a row lacks change nothing."""
     names = dict.fromkeys(unit for changes in rows.values() for unit in changes)
     units = {unit: line for line, unit in enumerate(names)}

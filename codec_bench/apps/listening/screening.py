@@ -164,10 +164,7 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
     references = [row.value for row in test.answers(rater) if row.system == REFERENCE and row.value is not None]
     low = sum(value < HIGH for value in references)
     if references:
-        yield (
-            low > MOST * len(references),
-            Diagnostic("reference_low", limit=HIGH, low=low, trials=len(references)),
-        )
+        yield (low > MOST * len(references), Diagnostic("reference_low", limit=HIGH, low=low, trials=len(references)))
     anchors: dict[str, dict[str, float]] = defaultdict(dict)
     for name in test.rows:
         for row in test.answers(name):

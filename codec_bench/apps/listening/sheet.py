@@ -31,7 +31,7 @@ from codec_bench.apps.listening.key import (
 from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
-from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, anchor, encode_equally_large, match_sounds
+from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, anchor, equalise_sizes, match_sounds
 from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
@@ -129,7 +129,7 @@ class Selection:
     notes: tuple[str, ...]
 
 
-def select_trials(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
+def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
     """Select as many items as planned, with their audio.
 
     Args:
@@ -238,8 +238,7 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
         if kind.sounds_only:
             subject = f"a test of the kind {kind.name} compares"
         raise UserError(
-            Diagnostic("comparison_needs_reference", subject=subject),
-            hint="take the kind rating or preference",
+            Diagnostic("comparison_needs_reference", subject=subject), hint="take the kind rating or preference"
         )
     signals = count + 1 + len(plan.anchors)
     if kind.trial == "all" and signals > MOST_SIGNALS:
@@ -348,7 +347,7 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
 
 def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> ListeningSheet:
     """Write the page of a test, and its key with the ending `.key.json`."""
-    selection = select_trials(material, plan, encode_equally_large)
+    selection = select(material, plan, equalise_sizes)
     key = make_key(material, plan, name_trials(selection, plan))
     clips: list[bytes] = []
     kind, facts = plan.kind, {"has_reference": key.beside_reference, "answers": material.answers}

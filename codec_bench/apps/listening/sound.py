@@ -79,7 +79,7 @@ def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
     }  # fmt: skip
 
 
-def encode_equally_large(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
+def equalise_sizes(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
     """Encode each sound as a FLAC file; all files are equally large."""
     encoded = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -19,14 +19,7 @@ from typing import Any
 
 from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
 from codec_bench.apps.listening.material import Material
-from codec_bench.apps.listening.sheet import (
-    ListeningPlan,
-    ListeningSheet,
-    make_key,
-    name_trials,
-    select_trials,
-    written_sheet,
-)
+from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, select, written_sheet
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
@@ -48,15 +41,14 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
     """Write a MUSHRA test for webMUSHRA into a folder, with its key."""
     if plan.kind.name != "mushra":
         raise UserError(
-            Diagnostic("webmushra_kind", kind=plan.kind.name),
-            hint="write the page of this project with --format page",
+            Diagnostic("webmushra_kind", kind=plan.kind.name), hint="write the page of this project with --format page"
         )
     if plan.checks or plan.gold or plan.traps or plan.session or plan.session_minutes:
         raise UserError(
             Diagnostic("webmushra_without_checks"),
             hint="write the page of this project with --format page, or leave them out",
         )
-    selection = select_trials(
+    selection = select(
         material, plan, lambda sounds: {name: wav_bytes(sound) for name, sound in sounds.items()}, rate_hz=RATE_HZ
     )
     key = make_key(material, plan, name_trials(selection, plan))

@@ -25,7 +25,7 @@ from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 from codec_bench.models.windows import join
 from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response
@@ -242,7 +242,7 @@ class Batched:
             self._entries.append(entry)
             self._save()
             entry["id"] = (await self._interface.submit(entry["file"], mark)).id
-        except RetryableError as again:
+        except Retryable as again:
             self.notify(f"{again.reason}; looking whether the batch was taken")
             await self._settle(entry, LOOKS_S)
         except (RequestFailed, Denied) as no:

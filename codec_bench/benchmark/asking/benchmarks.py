@@ -33,7 +33,7 @@ from codec_bench.benchmark.run_request import (
     open_writer,
     run_folder,
     scheme_of,
-    scoring_identity,
+    score_rules,
     started_model,
 )
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -191,7 +191,7 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     plan = _planned(one, model, request)
     scheme = _scheme(one, plan.prompt.process, request)
     if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
-        scoring_identity(one, scheme, request)
+        score_rules(one, scheme, request)
         if scheme.reads_sound:
             scheme.plan(request.options, None, gpu=has_gpu(request.running.device))
     estimate = _estimate(one, model, plan, request, {})
@@ -242,7 +242,7 @@ async def _ask_one(
     questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats
     choices, drawn, rotated = plan.choices, plan.drawn, plan.rotated
     scheme = _scheme(one, prompt.process, request)
-    rules = scoring_identity(one, scheme, request) if scheme is not None else recorded.get("scored", {})
+    rules = score_rules(one, scheme, request) if scheme is not None else recorded.get("scored", {})
     requested = {
         **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity,
         "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
@@ -267,10 +267,7 @@ async def _ask_one(
         if (estimate := _estimate(one, model, plan, request, answered)) is not None:
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
-            raise UserError(
-                Diagnostic("rounds_take_no_batches", name=one.name),
-                hint="leave out --batch",
-            )
+            raise UserError(Diagnostic("rounds_take_no_batches", name=one.name), hint="leave out --batch")
         answering = opened(writer=writer)
         batched = Batched(answering, progress.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:

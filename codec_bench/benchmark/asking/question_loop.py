@@ -256,10 +256,7 @@ class Asking:
         hint = option_hint(self._model, "max_tokens", 4 * (room or 1024))
         if has_option(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
-        raise UserError(
-            Diagnostic("answers_empty_at_limit", count=self._empty, model=name, tokens=room),
-            hint=hint,
-        )
+        raise UserError(Diagnostic("answers_empty_at_limit", count=self._empty, model=name, tokens=room), hint=hint)
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
         source = question.audio.source if question.audio is not None else None

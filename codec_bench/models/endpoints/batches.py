@@ -20,7 +20,7 @@ from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.remote import HttpModel, JsonModel
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ class BatchInterface(ABC):
         """Submit an uploaded file.
 
         Raises:
-            RetryableError: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
+            Retryable: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
         """
         path, body = self.submission(file, mark)
         created = await self.client.send_once("POST", path, read_json, json=body)
         try:
             return self.batch(created)
         except RequestFailed as end:  # a batch was made, and its name is not known
-            raise RetryableError(end.reason) from None
+            raise Retryable(end.reason) from None
 
     async def find(self, mark: str) -> Batch | None:
         """Return the batch with a mark; None if the service has none."""
@@ -170,7 +170,7 @@ class BatchInterface(ABC):
                 if outcome.status == 200:
                     return self._model.read_body(outcome.body, {"served": served})
                 raise self.client.error(outcome.status or 500, _text(outcome.body), {})
-            except RetryableError as again:
+            except Retryable as again:
                 raise RequestFailed(again.reason) from None
             except Denied as denied:
                 if denied.final:
@@ -196,7 +196,7 @@ class BatchableModel(JsonModel):
         """Parse a complete JSON reply; `about` holds further response fields.
 
         Raises:
-            RetryableError, RequestFailed: the reply holds no answer.
+            Retryable, RequestFailed: the reply holds no answer.
         """
 
     async def ready(self, body: Any) -> bytes:

@@ -29,7 +29,7 @@ from codec_bench.models.endpoints.retries import (
     Patience,
     Reply,
     RequestFailed,
-    RetryableError,
+    Retryable,
     RetryPolicy,
     is_crowded,
     is_temporary,
@@ -134,14 +134,14 @@ class Client(RetryPolicy):
         """Send one request a single time, because a repetition would do harm; see `send`.
 
         Raises:
-            RetryableError: there is no answer; the service may have acted on the request all the same.
+            Retryable: there is no answer; the service may have acted on the request all the same.
             RequestFailed, Denied: the service did not act on the request.
         """
         try:
             async with asyncio.timeout(self.patience.timeout_s):
                 return await self._attempt(method, self._url(path), read, body)
         except TimeoutError:
-            raise RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+            raise Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
 
     def _url(self, path: str) -> yarl.URL:
         url = self._urls.get(path)
@@ -158,7 +158,7 @@ class Client(RetryPolicy):
         try:
             async with asyncio.timeout(LOOK_S), self._open().get(url, allow_redirects=False) as response:
                 return await read_json(response) if response.status == 200 else None
-        except (aiohttp.ClientError, TimeoutError, RetryableError, RequestFailed):
+        except (aiohttp.ClientError, TimeoutError, Retryable, RequestFailed):
             return None
 
     def clean(self, text: str) -> str:
@@ -186,7 +186,7 @@ class Client(RetryPolicy):
                     return await read(response, began)
         except aiohttp.ClientError as error:
             raise self._broken(error) from None
-        except (RetryableError, RequestFailed) as trouble:  # the service may have repeated the request and its key
+        except (Retryable, RequestFailed) as trouble:  # the service may have repeated the request and its key
             trouble.reason = self.clean(trouble.reason)
             raise
 
@@ -195,31 +195,31 @@ class Client(RetryPolicy):
             raise RuntimeError("the client was not started, or was closed")
         return self._session
 
-    def _broken(self, error: aiohttp.ClientError) -> RetryableError:
+    def _broken(self, error: aiohttp.ClientError) -> Retryable:
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError
 
         message = self.clean(str(error)) or type(error).__name__
         if isinstance(error, (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError)):
-            return RetryableError(
+            return Retryable(
                 f"no secure connection to {self.base_url}: {message}", disconnected=True, hint=_of_tls(message)
             )
         if isinstance(error, aiohttp.ClientConnectorError):
             message = self.clean(error.os_error.strerror or str(error.os_error))
-            return RetryableError(Diagnostic("nothing_answers", url=self.base_url, cause=message), disconnected=True)
+            return Retryable(Diagnostic("nothing_answers", url=self.base_url, cause=message), disconnected=True)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return RetryableError(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
+            return Retryable(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
         if isinstance(error, aiohttp.ServerTimeoutError):
-            return RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
+            return Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
         if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(
             error.__cause__, ContentEncodingError
         ):
-            return RetryableError(f"the reply of {self.base_url} cannot be read: {message}")
-        return RetryableError(f"the connection to {self.base_url} broke: {message}")
+            return Retryable(f"the reply of {self.base_url} cannot be read: {message}")
+        return Retryable(f"the connection to {self.base_url} broke: {message}")
 
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
-    ) -> RetryableError | RequestFailed | Denied:
+    ) -> Retryable | RequestFailed | Denied:
         """Return the exception for a reply that is not a success."""
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
@@ -232,9 +232,7 @@ class Client(RetryPolicy):
             return RequestFailed(reason, refused=True, message=text)
         if is_temporary(status):
             crowded = is_crowded(status)
-            return RetryableError(
-                reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text)
-            )
+            return Retryable(reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text))
         return Denied(reason, self._advice(status, headers.get("location"), url), final=status in (401, 402))
 
     def _advice(self, status: int, location: str | None = None, url: yarl.URL | None = None) -> str:

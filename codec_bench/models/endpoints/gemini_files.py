@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.replies import read_bytes, read_json
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 
 if TYPE_CHECKING:
     import aiohttp
@@ -92,7 +92,7 @@ class GeminiFiles:
 
     async def delete(self, name: str) -> None:
         """Delete a file; a missing one is no error."""
-        with suppress(RetryableError, RequestFailed, Denied):
+        with suppress(Retryable, RequestFailed, Denied):
             await self._client.send_once("DELETE", f"/{self._version}/{name}", read_bytes_of)
 
     async def close(self) -> None:
@@ -114,7 +114,7 @@ class GeminiFiles:
     async def _find(self, name: str) -> Stored | None:
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
-        except (RetryableError, RequestFailed, Denied):
+        except (Retryable, RequestFailed, Denied):
             return None
         if optional_text(body, "state") == "FAILED" or self._until_s(body) - time() < SPARE_S:
             await self.delete(f"files/{name}")

@@ -17,7 +17,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import ChatReply
-from codec_bench.models.endpoints.retries import RetryableError
+from codec_bench.models.endpoints.retries import Retryable
 from codec_bench.models.endpoints.sockets import SocketModel, Step
 from codec_bench.types import Message, Request
 
@@ -104,7 +104,7 @@ class GeminiLive(SocketModel):
         if (content.get("outputTranscription") or {}).get("text"):
             written.transcript.append(content["outputTranscription"]["text"])
         if content.get("interrupted"):
-            raise RetryableError("the service took its answer to be interrupted")
+            raise Retryable("the service took its answer to be interrupted")
         if not content.get("turnComplete"):
             return ""
         reason = content.get("turnCompleteReason")

@@ -25,7 +25,7 @@ from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice
 from codec_bench.models.endpoints.replies import read_bytes, read_json, read_sound
-from codec_bench.models.endpoints.retries import RetryableError
+from codec_bench.models.endpoints.retries import Retryable
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class JsonEndpoint(JsonModel):
         for document in pieces:
             problem = value_at(document, self.error_path) if self.error_path else None
             if problem:
-                raise RetryableError(f"the service reported an error in its answer: {clean(str(problem))}")
+                raise Retryable(f"the service reported an error in its answer: {clean(str(problem))}")
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
@@ -196,9 +196,9 @@ def _pieces(data: bytes) -> list[Any]:
         try:
             out.append(parse_json(line))
         except ValueError:
-            raise RetryableError(f"a piece of the reply is not JSON: {clean(line)}") from None
+            raise Retryable(f"a piece of the reply is not JSON: {clean(line)}") from None
     if not out:
-        raise RetryableError("the reply is empty")
+        raise Retryable("the reply is empty")
     return out
 
 

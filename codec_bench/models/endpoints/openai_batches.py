@@ -12,18 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codec_bench.messages.errors import first_of
-from codec_bench.models.endpoints.batches import (
-    Batch,
-    BatchableModel,
-    BatchInterface,
-    BatchOutcome,
-    State,
-    download,
-)
+from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface, BatchOutcome, State, download
 from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 
 STATES: Mapping[str, State] = {
     "completed": "ended", "expired": "expired", "cancelled": "cancelled", "failed": "failed",
@@ -100,5 +93,5 @@ class OpenAiBatches(BatchInterface):
         """Implement `BatchInterface.delete`."""
         try:
             await self.client.send_once("DELETE", f"/files/{file}", read_json)
-        except (RetryableError, RequestFailed, Denied):
+        except (Retryable, RequestFailed, Denied):
             return

@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import error_of, read_events, read_json
-from codec_bench.models.endpoints.retries import RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import RequestFailed, Retryable
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ChatReply:
             began: start of the attempt (`time.monotonic`).
 
         Raises:
-            RetryableError, RequestFailed: the body is an error and not an answer.
+            Retryable, RequestFailed: the body is an error and not an answer.
         """
         if body.get("error"):
             raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
@@ -210,7 +210,7 @@ class OpenAiChat(BatchableModel):
         async for body in self._pieces(response):
             parse_reply(lambda body: written.add(body, began), body)
         if self.stream and written.finish is None:
-            raise RetryableError("the stream ended before the answer did")
+            raise Retryable("the stream ended before the answer did")
         if not self.stream:
             written.first_s = None
         return written
@@ -271,4 +271,4 @@ def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
     """Return the exception for an error within a success status or a stream."""
     message, codes = error_of(json.dumps(body))
     reason = Diagnostic("service_error_in_answer", message=clean(message))
-    return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else RetryableError(reason)
+    return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else Retryable(reason)

@@ -23,7 +23,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.openai_realtime import trouble_of
-from codec_bench.models.endpoints.retries import RetryableError
+from codec_bench.models.endpoints.retries import Retryable
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
 from codec_bench.types import Audio, Request
 
@@ -121,7 +121,7 @@ class OpenAiLive(SocketModel):
                     started.set()
                 if step == "done":
                     return
-            raise RetryableError("the connection was closed before the answer was complete")
+            raise Retryable("the connection was closed before the answer was complete")
 
         listener = asyncio.create_task(listen())
         try:
@@ -136,7 +136,7 @@ class OpenAiLive(SocketModel):
                 await socket.send(json.dumps({"type": "session.close"}))
                 await asyncio.wait({listener}, timeout=CLOSING_S)
             if not listener.done():
-                raise RetryableError("the service did not close its session")
+                raise Retryable("the service did not close its session")
             await listener
             return written
         finally:
@@ -188,7 +188,7 @@ async def _first(listener: asyncio.Task[None], ready: Any) -> None:
     if listener.done():
         waiting.cancel()
         await listener
-        raise RetryableError("the service closed its session before it began")
+        raise Retryable("the service closed its session before it began")
 
 
 def _audible(sound: str) -> bool:

@@ -26,7 +26,7 @@ from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import check_choice
-from codec_bench.models.endpoints.retries import Denied, RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
 from codec_bench.types import Message, Request
 
@@ -164,7 +164,7 @@ class OpenAiRealtime(SocketModel):
         """Add the usage and finish reason of a complete response.
 
         Raises:
-            RetryableError, RequestFailed, Denied: the response failed or was cancelled.
+            Retryable, RequestFailed, Denied: the response failed or was cancelled.
         """
         written.usage = openai_usage(response.get("usage"))
         details = response.get("status_details") or {}
@@ -172,7 +172,7 @@ class OpenAiRealtime(SocketModel):
         if status == "failed":
             raise trouble_of(details.get("error") or {})
         if status == "cancelled":
-            raise RetryableError(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
+            raise Retryable(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
 
@@ -182,7 +182,7 @@ def trouble_of(error: Mapping[str, Any]) -> Exception:
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = Diagnostic("service_error", message=clean(str(error.get("message") or kind)))
     if "rate_limit" in kind:
-        return RetryableError(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
+        return Retryable(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
     if "insufficient_quota" in kind:
         return Denied(reason, "the account has no credit left or is not active", final=True)
     if "invalid_api_key" in kind or "authentication" in kind:
@@ -192,7 +192,7 @@ def trouble_of(error: Mapping[str, Any]) -> Exception:
     return (
         RequestFailed(reason, refused=True, message=json.dumps(error))
         if "invalid_request" in kind
-        else RetryableError(reason)
+        else Retryable(reason)
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.retries import RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import RequestFailed, Retryable
 
 if TYPE_CHECKING:
     import aiohttp
@@ -77,13 +77,13 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """Return the complete body of an audio reply.
 
     Raises:
-        RetryableError: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
+        Retryable: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
     # Some services declare the wrong type; audio has bytes that no text has.
     if is_text(response) and not _is_binary(data[:4096]):
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        trouble = RetryableError if kind == "text/html" else RequestFailed
+        trouble = Retryable if kind == "text/html" else RequestFailed
         raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
     return data
 
@@ -92,7 +92,7 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
     """Return the body as JSON. Can be the `read` of `Client.send`.
 
     Raises:
-        RetryableError: the body is not JSON (the page of a proxy, or a body that was cut off).
+        Retryable: the body is not JSON (the page of a proxy, or a body that was cut off).
     """
     body = await read_bytes(response)
     try:
@@ -101,7 +101,7 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
         kind = response.headers.get("content-type", "no content type")
         text = clean(body.decode("utf-8", "replace")) or "nothing"
         got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and text[0] in "{[" else clean(kind)
-        raise RetryableError(f"expected JSON, got {got}: {text}") from None
+        raise Retryable(f"expected JSON, got {got}: {text}") from None
 
 
 class EventLines:
@@ -148,13 +148,13 @@ async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
     """Yield the JSON of each server-sent event up to `[DONE]`.
 
     Raises:
-        RetryableError: an event is not JSON, or the reply is not a stream of events.
+        Retryable: an event is not JSON, or the reply is not a stream of events.
         RequestFailed: the stream is longer than `MAX_BYTES`.
     """
     kind = response.headers.get("content-type", "")
     if "text/event-stream" not in kind:
         text = clean((await read_bytes(response)).decode("utf-8", "replace"))
-        raise RetryableError(f"expected a stream of events, got {clean(kind) or 'no content type'}: {text}")
+        raise Retryable(f"expected a stream of events, got {clean(kind) or 'no content type'}: {text}")
     lines, done = EventLines(), False
     async for chunk in parts_of(response):  # read to the end, so that the connection can be reused
         for event in lines.feed(chunk):
@@ -170,4 +170,4 @@ def _parsed(event: str) -> Any:
     try:
         return parse_json(event)
     except ValueError:
-        raise RetryableError(f"an event of the stream is not JSON: {clean(event)}") from None
+        raise Retryable(f"an event of the stream is not JSON: {clean(event)}") from None

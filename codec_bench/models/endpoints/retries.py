@@ -209,7 +209,7 @@ _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 RESUME_HINT = "answers so far are recorded; the same command continues"
 
 
-class RetryableError(Exception):
+class Retryable(Exception):
     """A failed attempt that may succeed when repeated.
 
     Args:
@@ -349,7 +349,7 @@ class RetryPolicy:
         """Await `attempt()` until it returns.
 
         Args:
-            attempt: raises `Again` if a repetition may succeed, `RequestFailed` if none will, and `Denied` without
+            attempt: raises `Retryable` if a repetition may succeed, `RequestFailed` if none will, and `Denied` without
                 access.
 
         Raises:
@@ -362,7 +362,7 @@ class RetryPolicy:
             attempts += 1
             try:
                 return await self._once(attempt, attempts)
-            except RetryableError as error:
+            except Retryable as error:
                 timeouts += error.slow
                 tries = 1 if self._failures >= GONE else self.patience.attempts
                 spent = attempts >= tries or timeouts >= TIMEOUTS
@@ -392,7 +392,7 @@ class RetryPolicy:
                 raise RequestFailed(denied.reason, attempts=attempts) from None
             await self._sleep(wait)
 
-    def _on_throttled(self, error: RetryableError, wait_s: float, began_s: float) -> bool:
+    def _on_throttled(self, error: Retryable, wait_s: float, began_s: float) -> bool:
         """Report throttling; returns True to give up the request. UserError ends the run."""
         now, limit_s = self._clock(), self.patience.stops_s
         if limit_s is not None:
@@ -434,14 +434,14 @@ class RetryPolicy:
             return Reply(value, self._clock() - began, number)
         except TimeoutError:
             outcome = "slow"
-            raise RetryableError(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
-        except RetryableError as error:
+            raise Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+        except Retryable as error:
             outcome = "crowded" if error.crowded else "neutral"
             raise
         finally:
             self.gate.leave(ticket, outcome, places)
 
-    def _wait_s(self, error: RetryableError, attempts: int) -> float:
+    def _wait_s(self, error: Retryable, attempts: int) -> float:
         if not error.crowded:
             return self._jitter(attempts) if error.wait_s is None else error.wait_s
         patient = self.patience.stops_s is None
@@ -454,7 +454,7 @@ class RetryPolicy:
         longest = min(self.patience.longest_s, self.patience.first_s * 2 ** min(attempts - 1, 16))
         return self._rng.uniform(0.0, longest)
 
-    def _end(self, error: RetryableError, attempts: int, code: str | None = None) -> Exception:
+    def _end(self, error: Retryable, attempts: int, code: str | None = None) -> Exception:
         self._failures += 1
         if error.disconnected and not self.answered:
             return UserError(

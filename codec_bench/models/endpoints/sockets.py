@@ -24,14 +24,7 @@ from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
-from codec_bench.models.endpoints.retries import (
-    Denied,
-    RequestFailed,
-    RetryableError,
-    RetryPolicy,
-    is_crowded,
-    is_temporary,
-)
+from codec_bench.models.endpoints.retries import Denied, RequestFailed, Retryable, RetryPolicy, is_crowded, is_temporary
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -50,12 +43,12 @@ def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) 
     """Parse a message of a service and read it.
 
     Raises:
-        RetryableError: it is not JSON. Again, RequestFailed, Denied: as `read`.
+        Retryable: it is not JSON. Retryable, RequestFailed, Denied: as `read`.
     """
     try:
         event = parse_json(message)
     except ValueError:
-        raise RetryableError(f"an event is not JSON: {clean(str(message))}") from None
+        raise Retryable(f"an event is not JSON: {clean(str(message))}") from None
     return parse_reply(read, event, "event")
 
 
@@ -111,7 +104,7 @@ class SocketModel(RemoteModel):
         """Add a message to the answer; return whether the session is ready or done.
 
         Raises:
-            RetryableError, RequestFailed, Denied: the message is an error.
+            Retryable, RequestFailed, Denied: the message is an error.
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
@@ -137,7 +130,7 @@ class SocketModel(RemoteModel):
             began: start of the attempt (`time.monotonic`).
 
         Raises:
-            RetryableError, RequestFailed, Denied: there is no answer.
+            Retryable, RequestFailed, Denied: there is no answer.
         """
         written = ChatReply()
         for event in events[: self.opening]:
@@ -151,14 +144,14 @@ class SocketModel(RemoteModel):
                 for event in rest:
                     await socket.send(event)
                 rest = []
-        raise RetryableError("the connection was closed before the answer was complete")
+        raise Retryable("the connection was closed before the answer was complete")
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[ClientConnection]:
         """Open a connection for the `with` block.
 
         Raises:
-            RetryableError, RequestFailed, Denied: the service is unreachable, rejects or breaks the connection; the key is
+            Retryable, RequestFailed, Denied: the service is unreachable, rejects or breaks the connection; the key is
                 masked.
         """
         from websockets import exceptions
@@ -177,16 +170,14 @@ class SocketModel(RemoteModel):
         except exceptions.InvalidStatus as error:
             raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
         except exceptions.WebSocketException as error:
-            raise RetryableError(
-                f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}"
-            ) from None
+            raise Retryable(f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}") from None
         except OSError as error:
             if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
                 raise
-            raise RetryableError(
+            raise Retryable(
                 Diagnostic("nothing_answers", url=self.base_url, cause=clean(str(error))), disconnected=True
             ) from None
-        except (RetryableError, RequestFailed) as trouble:
+        except (Retryable, RequestFailed) as trouble:
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
@@ -204,9 +195,7 @@ class SocketModel(RemoteModel):
         reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
         if is_temporary(status):
             crowded = is_crowded(status)
-            return RetryableError(
-                reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message)
-            )
+            return Retryable(reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message))
         hint = f"is the key in the environment variable {self.key.env} right, and the model's name?"
         return Denied(
             reason,

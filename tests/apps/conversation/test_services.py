@@ -8,7 +8,7 @@ import pytest
 
 from codec_bench.apps.conversation.services import SERVICES
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.retries import RequestFailed, RetryableError
+from codec_bench.models.endpoints.retries import RequestFailed, Retryable
 
 PCM = np.arange(-240, 240, dtype="<i2").tobytes()
 CODED = base64.b64encode(PCM).decode()
@@ -64,11 +64,11 @@ def test_nothing_stops_where_nothing_interrupts():
 
 def test_errors_of_openai_realtime():
     model = service("gpt-realtime-2.1")
-    with pytest.raises(RetryableError, match="overloaded"):
+    with pytest.raises(Retryable, match="overloaded"):
         transcribe(model, type="error", error={"type": "server_error", "message": "overloaded"})
     with pytest.raises(RequestFailed, match="expected layout"):
         transcribe(model, type="response.output_audio.delta")
-    with pytest.raises(RetryableError, match="not JSON"):
+    with pytest.raises(Retryable, match="not JSON"):
         model.read_message("{")
 
 

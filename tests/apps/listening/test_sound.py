@@ -9,7 +9,7 @@ import pytest
 import soundfile
 from refusals import refuses
 
-from codec_bench.apps.listening.sound import encode_equally_large, match_sounds, pad_flac, scramble
+from codec_bench.apps.listening.sound import equalise_sizes, match_sounds, pad_flac, scramble
 from codec_bench.types import Audio
 
 
@@ -41,7 +41,7 @@ def test_other_numbers_of_channels_are_refused(tmp_path, rng):
 def test_files_are_equally_large_and_hold_the_same_samples(rng):
     noise = (0.2 * rng.standard_normal(9_000)).astype(np.float32)
     sounds = {"noise": Audio(noise, 16_000), "silence": Audio(np.zeros(9_000, np.float32), 16_000)}
-    files = encode_equally_large(sounds)
+    files = equalise_sizes(sounds)
     assert len({len(held) for held in files.values()}) == 1
     for name, held in files.items():
         read, rate = soundfile.read(io.BytesIO(held), dtype="float32")
@@ -50,7 +50,7 @@ def test_files_are_equally_large_and_hold_the_same_samples(rng):
 
 @pytest.mark.parametrize("more", [4, 5, 4_000, (1 << 24) + 1, (1 << 24) + 4, (1 << 24) + 9])
 def test_any_amount_of_padding_can_be_added(rng, more):
-    plain = next(iter(encode_equally_large({"a": Audio(np.zeros(500, np.float32), 16_000)}).values()))
+    plain = next(iter(equalise_sizes({"a": Audio(np.zeros(500, np.float32), 16_000)}).values()))
     held = pad_flac(plain, len(plain) + more)
     assert len(held) == len(plain) + more
     assert len(soundfile.read(io.BytesIO(held))[0]) == 500

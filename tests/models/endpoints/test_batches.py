@@ -15,7 +15,7 @@ from codec_bench.models import load_model
 from codec_bench.models.endpoints.batches import BatchOutcome
 from codec_bench.models.endpoints.gemini import LongBody
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
-from codec_bench.models.endpoints.retries import RetryableError
+from codec_bench.models.endpoints.retries import Retryable
 from codec_bench.types import Request
 
 KEY = "gm-UNMISTAKABLE-4321"
@@ -176,7 +176,7 @@ def test_batches_fit_openais_types(kit, tmp_path):
             model = load_model("gpt-audio-1.5", {"base_url": service.url, "key_env": None, "batched": True})
             interface = model.batches()
             await interface.start()
-            with pytest.raises(RetryableError):  # nobody knows whether there is a batch now, so it is tried once
+            with pytest.raises(Retryable):  # nobody knows whether there is a batch now, so it is tried once
                 await interface.submit("file-1", "0123abcd")
             results = [await interface.look(str(number)) for number in range(5)]
             line = interface.line("k-0", model.encode(kit.question("What?", kit.tone())))

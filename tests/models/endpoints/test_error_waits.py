@@ -18,7 +18,7 @@ from codec_bench.models.endpoints.retries import (
     TOO_OFTEN,
     Patience,
     RequestFailed,
-    RetryableError,
+    Retryable,
     RetryPolicy,
 )
 
@@ -230,7 +230,7 @@ def test_a_service_of_one_request_a_second_loses_nothing():
             await asyncio.sleep(0.1)
             free, at[0] = min(3.0, free + loop.time() - at[0]), loop.time()
             if free < 1.0:
-                raise RetryableError("429", crowded=True, wait_s=text)
+                raise Retryable("429", crowded=True, wait_s=text)
             free -= 1.0
             answered.append(loop.time())
 
