@@ -90,8 +90,7 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
     if read_executor(name) is None:
         if cluster:
             raise UserError(
-                Diagnostic("ray_options", options=", ".join(cluster)),
-                hint="add --executor ray, or leave them out",
+                Diagnostic("ray_options", options=", ".join(cluster)), hint="add --executor ray, or leave them out"
             )
         return name
     return OnRay(**cluster)
@@ -115,8 +114,7 @@ def resolve_verb(
         raise UserError(Diagnostic("no_benchmark_named"), hint="see codec-bench list benchmarks")
     if bool(names(request.model)) == bool(request.codec):
         raise UserError(
-            Diagnostic("models_or_codecs"),
-            hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
+            Diagnostic("models_or_codecs"), hint="--model NAME (see: list models) or --codec NAME (see: list codecs)"
         )
     named = [*benchmarks, *names(request.model), *names(request.judge or "")]
     arguments |= {"benchmark": benchmarks, "options": group_options(request.set or {}, named)}

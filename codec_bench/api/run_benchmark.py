@@ -188,15 +188,9 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
     check_wording(request.prompts)
     check_orders(request.choices)
     if request.controls and request.control:
-        raise UserError(
-            Diagnostic("control_and_controls", control=request.control.words),
-            hint="give one of them",
-        )
+        raise UserError(Diagnostic("control_and_controls", control=request.control.words), hint="give one of them")
     if request.prompts == EACH and request.repeats > 1:
-        raise UserError(
-            Diagnostic("repeats_with_wordings"),
-            hint="give --prompts each or --repeats, not both",
-        )
+        raise UserError(Diagnostic("repeats_with_wordings"), hint="give --prompts each or --repeats, not both")
     if not benchmarks:
         raise UserError(
             Diagnostic("no_benchmark_named"), hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
@@ -374,8 +368,7 @@ def _check_no_loop() -> None:
     except RuntimeError:
         return
     raise UserError(
-        Diagnostic("inside_event_loop"),
-        hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)",
+        Diagnostic("inside_event_loop"), hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)"
     )
 
 

@@ -221,10 +221,7 @@ class ParquetRows:
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise UserError(
                 Diagnostic(
-                    "hub_table_not_parquet",
-                    path=path,
-                    name=self._repository.name,
-                    cause=str(error).splitlines()[0],
+                    "hub_table_not_parquet", path=path, name=self._repository.name, cause=str(error).splitlines()[0]
                 )
             ) from error
         except OSError as error:

@@ -37,8 +37,7 @@ class Shard:
     def __post_init__(self) -> None:
         if not (1 <= self.number <= self.of <= MOST_SHARDS):
             raise UserError(
-                Diagnostic("shard_range", shard=self, most=MOST_SHARDS),
-                hint="such as 1/8 for the first of eight",
+                Diagnostic("shard_range", shard=self, most=MOST_SHARDS), hint="such as 1/8 for the first of eight"
             )
 
     def __str__(self) -> str:

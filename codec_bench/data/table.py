@@ -99,8 +99,7 @@ class Table:
         there = (*rows.columns, SPLIT) if marked else rows.columns
         if missing := [column for column in columns or () if column not in there]:
             raise UserError(
-                Diagnostic("no_such_columns", data=name, names=missing),
-                hint=f"its columns are {', '.join(there)}",
+                Diagnostic("no_such_columns", data=name, names=missing), hint=f"its columns are {', '.join(there)}"
             )
         self.columns = tuple(columns) if columns is not None else there
         self.types, self.class_names = rows.types, rows.class_names
@@ -219,8 +218,7 @@ def open_table(
         repo, pinned, names = parse_hub_name(where)
         if pinned is not None and revision not in (None, pinned):
             raise UserError(
-                Diagnostic("two_revisions", path=where, pinned=pinned, revision=revision),
-                hint="name one of them",
+                Diagnostic("two_revisions", path=where, pinned=pinned, revision=revision), hint="name one of them"
             )
         repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
         return _open_repository(repository, (config, data_dir), split, names, selection)

@@ -74,8 +74,7 @@ def names_tars(data: str) -> bool:
     """
     if data.lower().endswith(_PACKED):
         raise UserError(
-            Diagnostic("tar_compressed", path=shown(data)),
-            hint="unpack it to .tar; sound is compressed already",
+            Diagnostic("tar_compressed", path=shown(data)), hint="unpack it to .tar; sound is compressed already"
         )
     return data.lower().endswith(SUFFIX)
 

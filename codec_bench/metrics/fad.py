@@ -22,8 +22,7 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
         return speaker_encoder(metric, variant, point, others)
     if point is not None:
         raise UserError(
-            Diagnostic("no_precision", name=f"{metric}[{variant}]", point=point),
-            hint=f"use {metric}[{variant}]",
+            Diagnostic("no_precision", name=f"{metric}[{variant}]", point=point), hint=f"use {metric}[{variant}]"
         )
     return EmbeddingSource(Clap.name, Clap.protocol)
 

@@ -73,8 +73,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
         )
     if encoder in (Ge2e.name, Ge2eVad.name) and point is not None:
         raise UserError(
-            Diagnostic("no_precision", name=f"{metric}[{encoder}]", point=point),
-            hint=f"use {metric}[{encoder}]",
+            Diagnostic("no_precision", name=f"{metric}[{encoder}]", point=point), hint=f"use {metric}[{encoder}]"
         )
     known = BY_AUTOCAST if encoder.startswith(UPSTREAM) else BY_WEIGHTS
     precision = parse_precision(metric + (f"[{variant}]" if variant else ""), point, known)

@@ -70,8 +70,7 @@ def _eval_results(
     data = data_of(meta)
     if data.repository is None:
         raise UserError(
-            Diagnostic("not_hub_data", data=data.name),
-            hint="use --format model-index, which takes any name",
+            Diagnostic("not_hub_data", data=data.name), hint="use --format model-index, which takes any name"
         )
     primary = (meta.get("benchmark") or {}).get("primary")
     chosen = metric or primary or (next(iter(entries)) if len(entries) == 1 else None)

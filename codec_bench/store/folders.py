@@ -44,8 +44,7 @@ class FolderLock:
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
             os.close(handle)
             raise RunLocked(
-                Diagnostic("run_locked", folder=folder, owner=owner),
-                hint="wait until it ends, or give another --out",
+                Diagnostic("run_locked", folder=folder, owner=owner), hint="wait until it ends, or give another --out"
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"pid {os.getpid()}".encode(), 0)

@@ -173,8 +173,7 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
         removed = [number for number in held if number not in known]
         if removed:
             raise UserError(
-                Diagnostic("shards_changed", shard=changed[0].shard, removed=removed[0]),
-                hint="name all parts again",
+                Diagnostic("shards_changed", shard=changed[0].shard, removed=removed[0]), hint="name all parts again"
             )
         return {}
     return held

@@ -40,10 +40,7 @@ def check_sound(path: Path) -> Path:
     """Return a path, or raise DamagedRecord if its name has another content hash."""
     match = _HASH.search(path.name)
     if match is not None and path.is_file() and _hash(path.read_bytes()) != match[1]:
-        raise DamagedRecord(
-            Diagnostic("sound_unexpected", path=path),
-            hint="copy the folder again, into an empty one",
-        )
+        raise DamagedRecord(Diagnostic("sound_unexpected", path=path), hint="copy the folder again, into an empty one")
     return path
 
 

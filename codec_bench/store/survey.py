@@ -124,10 +124,7 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
         if name not in tables:
             raise UserError(Diagnostic("table_lost", path=path, name=name), hint="run it again")
     if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
-        raise UserError(
-            Diagnostic("entries_lost", path=path),
-            hint="run it again",
-        )
+        raise UserError(Diagnostic("entries_lost", path=path), hint="run it again")
     result = Survey(path, meta)
     expected = _expected_rows(db, tables)
     small = _Reader(db, ((), (), max(expected.get("samples", 0), _requested_samples(meta))))

@@ -32,10 +32,7 @@ def whisper_rules() -> Any:
         rules.replacers.pop(pattern, None)
     digest = hashlib.blake2b(repr(list(rules.replacers.items())).encode(), digest_size=8).hexdigest()
     if digest != _REPLACEMENTS_BLAKE2B:
-        raise UserError(
-            Diagnostic("whisper_normalizer_version"),
-            hint="pip install whisper-normalizer==0.1.15",
-        )
+        raise UserError(Diagnostic("whisper_normalizer_version"), hint="pip install whisper-normalizer==0.1.15")
     return rules
 
 

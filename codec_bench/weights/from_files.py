@@ -92,8 +92,7 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     with folder_of(order) as folder:
         if folder.resolve() == here.resolve():
             raise WeightsError(
-                Diagnostic("mirror_is_target", folder=here),
-                hint="name another folder with --from, or with --to",
+                Diagnostic("mirror_is_target", folder=here), hint="name another folder with --from, or with --to"
             )
         order.notify(f"copying from {here}")
         check_room(folder, sum((here / path).stat().st_size for path in paths), f"'{entry.name}'")

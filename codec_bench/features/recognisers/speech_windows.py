@@ -51,10 +51,7 @@ def check_windows(windows: Windows) -> None:
         return
     spec = importlib.util.find_spec("faster_whisper")
     if spec is None or spec.origin is None or not (Path(spec.origin).parent / "assets" / VAD_ASSET).is_file():
-        raise UserError(
-            Diagnostic("windows_network", file=VAD_ASSET),
-            hint="pip install 'faster-whisper>=1.2,<1.3'",
-        )
+        raise UserError(Diagnostic("windows_network", file=VAD_ASSET), hint="pip install 'faster-whisper>=1.2,<1.3'")
 
 
 def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
