@@ -173,7 +173,7 @@ def _again(values: list[Any], at: int) -> list[Any]:
 
 
 def _key(index: int, data: Any) -> Any:
-    """The key of a row: the number of a sentence, or the name of a call, which has one part."""
+    """A row's key for `join`: its number, or `call-N` if another data set is joined."""
     return index if data.join.repository is None else f"call-{index}"
 
 

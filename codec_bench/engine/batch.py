@@ -147,11 +147,11 @@ class StageState(Budget):
             self.did_not_fit(size_s)
 
     def _level_s(self, room_s: float, rounded: Callable[[float], int] = math.floor) -> float:
-        """The first batch size, doubled or halved as often as fits into `room_s`."""
+        """`room_s` in padded seconds, rounded to `initial_s` times a power of two."""
         return self.initial_s * 2.0 ** rounded(math.log2(room_s / self.initial_s))
 
     def count(self, event: Done) -> None:
-        """Add the cost of a finished batch."""
+        """Add a finished batch's seconds: busy, CPU, and of each step."""
         self.busy_s += event.busy_s
         self.cpu_s += event.cpu_s
         for step, seconds in event.steps.items():

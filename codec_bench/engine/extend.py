@@ -33,7 +33,7 @@ class Previous:
 
 
 def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None:
-    """The unsharded run with this seed in a folder; None if there is none to read."""
+    """Limit and sample ids of a folder's unsharded run with this seed, or None."""
     try:
         fingerprint = started_fingerprint(folder)
         if "limit" not in fingerprint or fingerprint.get("seed") != seed or "shard" in fingerprint:

@@ -175,7 +175,7 @@ def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
 def _with_stages(
     systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], reserved: Sequence[str]
 ) -> tuple[System, ...]:
-    """The systems with the stages of codecs; options for a row override its codec's."""
+    """Add codecs' stages, options of a row first; UserError if a title is reserved."""
     out: list[System] = []
     for system in systems:
         if system.titled and system.name in reserved:

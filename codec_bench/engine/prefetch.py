@@ -152,7 +152,7 @@ def _remote_of(entry: Entry) -> list[str]:
 
 
 def _is_adjacent(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
-    """Whether a file and the last ones are adjacent members of one tar file."""
+    """Whether one read can fetch a file with a group: one tar file, a small gap."""
     first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
     if first is None or last is None or this is None or last.file != this.file:
         return False

@@ -61,7 +61,7 @@ class Waiting(Budget):
     items: list[Pending] = field(default_factory=list)
 
     def is_full(self) -> bool:
-        """Whether waiting longer would not enlarge the next batch."""
+        """Whether the items fill `budget_s`, or one must be sent alone."""
         return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
 
     def take(self) -> list[Pending]:
@@ -255,7 +255,7 @@ class BatchModel(Model):
         return [Response(text=json.dumps(number(value), default=repr)) for value in self.log_likelihoods(batch)]
 
     async def ask(self, request: Request) -> Response:
-        """Return one answer. Concurrent requests share batches."""
+        """Return the answer to a request; concurrent requests share batches."""
         if self._batches is None:
             self._batches = Batches(self)
         return await self._batches.ask(request)

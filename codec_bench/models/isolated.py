@@ -136,7 +136,7 @@ class Isolated(Model):
             raise UserError(Diagnostic("model_not_loaded", model=self.info.name, cause=error)) from error
 
     async def ask(self, request: Request) -> Response:
-        """Return one answer. Requests that wait at the same time are sent as one batch."""
+        """Return the answer to a request; waiting requests are sent as one batch."""
         try:
             windowed = await asyncio.to_thread(split_windows, request, self.info, self._rate_hz)
             items = [wire.pack(_plain(window)) for window in windowed.requests]

@@ -45,7 +45,7 @@ class LikelihoodBatchModel(BatchModel):
 
     @abstractmethod
     def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:
-        """As of `BatchModel`."""
+        """Return the log-likelihood of each request's audio in nats, in order."""
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """Refuse: there are no answers."""

@@ -60,7 +60,7 @@ class Controlled(SummaryPart):
 
     @property
     def is_significant(self) -> bool | None:
-        """Whether the interval of the difference excludes 0; None if unknown."""
+        """Whether `ci95` of the difference to the control excludes 0; None if unknown."""
         if self.ci95 is None:
             return False if self.difference == 0 and self.p == 1 else None
         return not self.ci95[0] <= 0 <= self.ci95[1]

@@ -28,7 +28,7 @@ def draw_statistics(
     higher_is_better: bool | None = True,
     counts: Mapping[str, int] | None = None,
 ) -> DrawsSummary:
-    """Statistics of several answers per question for one metric.
+    """Value of each draw, their spread, and shares of questions passed by rule.
 
     Args:
         parts: of all answers. draws: question and draw by the number of each finished answer.

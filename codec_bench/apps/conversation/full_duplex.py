@@ -211,7 +211,7 @@ def latency_s(words: Sequence[Word], end_s: float) -> float | None:
 
 
 def read_words(folder: Path) -> list[Word] | None:
-    """Read the word times of a session; as `read_chunks`."""
+    """Read each word's (begin, end); None without a file; raises UserError."""
     chunks = read_chunks(folder / WORDS)
     return None if chunks is None else [(begin, end) for _, begin, end in chunks]
 

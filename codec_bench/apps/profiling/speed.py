@@ -174,7 +174,7 @@ class BatchClock:
 
 
 def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Count one pass through encoder and decoder; raises NotApplicable."""
+    """Count multiply-adds of encoder and decoder, and parameters, or NotApplicable."""
     modules = _modules(codec)
     if not modules:
         raise NotApplicable(Diagnostic("no_module"))

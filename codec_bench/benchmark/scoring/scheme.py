@@ -140,7 +140,7 @@ class Scheme:
 
 
 def transcript_of(chain: Chain) -> str:
-    """The name of the metric that transcribes spoken answers for a chain."""
+    """The name of the metric with the transcripts that a chain of steps reads."""
     return f"transcript[{chain.recogniser}]"
 
 

@@ -85,7 +85,7 @@ class Gemini(BatchableModel):
         self._files_lock = asyncio.Lock()
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return one answer."""
+        """Send a request, and return the service's answer."""
         path = f"/models/{self.model}:generateContent"
         sounds = body.sounds if isinstance(body, LongBody) else {}
         try:

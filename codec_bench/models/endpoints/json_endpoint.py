@@ -105,7 +105,7 @@ class JsonEndpoint(JsonModel):
         return super().service_parameter(name) if "parameters" in str(self.body) else None
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return one answer."""
+        """Send a request, and return the service's answer."""
         reply = await self.client.send(self.method, self.path, self._read, content=body, headers=JSON)
         about = reply.about()
         try:

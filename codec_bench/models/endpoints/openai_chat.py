@@ -154,7 +154,7 @@ class OpenAiChat(BatchableModel):
         self.reasons = self.reasons or reasoning_end is not None
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return one answer."""
+        """Send a request, and return the service's answer."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
         written = reply.value
         return self._response(written, **reply.about(model=written.model, revision=written.revision))

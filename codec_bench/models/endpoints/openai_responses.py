@@ -60,7 +60,7 @@ class OpenAiResponses(BatchableModel):
         self.audio_as, self.path = audio_as, path
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return one answer."""
+        """Send the body of a request, and return the service's answer."""
         reply = await self.client.send("POST", self.path, _read, content=body, headers=JSON)
         return self.read_body(reply.value, reply.about())
 

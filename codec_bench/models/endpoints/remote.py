@@ -158,7 +158,7 @@ class RemoteModel(Model):
             self.client.patience = replace(self.client.patience, stops_s=None)
 
     async def ask(self, request: Request) -> Response:
-        """Return one answer. The first request is sent alone; others wait for its end.
+        """Return the answer to a request. The first request is sent alone; others wait for its end.
 
         Raises:
             UserError: every request would fail, because a setting or the key is wrong or a quota is used up.
@@ -281,7 +281,7 @@ class RemoteModel(Model):
         return response
 
     async def _instructed(self, request: Request, body: Any) -> Response:
-        """Return one answer. Until the first success, omit rejected parameters."""
+        """Return the answer to a request. Until the first success, omit rejected parameters."""
         for _ in range(len(request.parameters) + 1):
             try:
                 return await self.answer(request, body)
@@ -342,7 +342,7 @@ class RemoteModel(Model):
         return replace(response, usage=usage)
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
-        """Implement `Model.unpriced`."""
+        """Return the prices or counts missing for an answer's cost, as of `Model`."""
         return self.prices.missing(response.usage)
 
 

@@ -108,7 +108,7 @@ class SocketModel(RemoteModel):
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
-        """Return one answer."""
+        """Send a request, and return the service's answer."""
         reply = await self.client.run(lambda: self._attempt(body))
         written: ChatReply = reply.value
         about = reply.about(model=written.model, revision=written.revision)

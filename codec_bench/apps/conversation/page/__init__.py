@@ -137,7 +137,7 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """Collect each measure's values but shares, one strip a system."""
+    """Positions by system, for each measure with two values besides 0 and 1."""
     out = []
     for name, measure in MEASURES.items():
         by_system = {
