@@ -50,36 +50,44 @@ def speech(embedded):
     return np.concatenate([prepare(audio, RATE) for _, audio in embedded][::7])
 
 
-def test_torch_is_speechmos(torch_feature, speechmos_scores, speech):
-    clips = [
-        speech[: round(2.3 * RATE)],  # a window of one repeated signal
-        np.zeros(round(9.02 * RATE), np.float32),
-    ]
-    for clip, result in zip(clips, torch_feature.compute(clips), strict=True):
-        assert_scores(result, speechmos_scores(clip))
+@pytest.fixture(scope="module")
+def clips(speech):
+    """One window of a repeated signal, and two windows."""
+    return [speech[: round(seconds * RATE)] for seconds in (2.3, 10.01)]
 
 
-def test_the_three_ways_agree_over_every_window_also_in_parts(speech, monkeypatch):
-    clip = speech[: round(10.01 * RATE)]
+@pytest.fixture(scope="module")
+def alone(torch_feature, clips):
+    """Torch's result of each clip by itself, over every window; the default counts the first clip's too."""
+    features = torch_feature, load_feature("dnsmos[all-windows]@torch")
+    return [feature.compute([clip])[0] for feature, clip in zip(features, clips, strict=True)]
+
+
+def test_torch_is_speechmos(torch_feature, speechmos_scores, clips, alone):
+    assert_scores(alone[0], speechmos_scores(clips[0]))
+    silence = np.zeros(round(9.02 * RATE), np.float32)
+    assert_scores(torch_feature.compute([silence])[0], speechmos_scores(silence))
+
+
+def test_the_three_ways_agree_over_every_window_also_in_parts(clips, alone, monkeypatch):
     results = {}
     for backend in ("onnxruntime", "numba", "torch"):
+        if backend == "torch":  # `alone` is the signal whole
+            monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
         feature = load_feature(f"dnsmos[all-windows]@{backend}")
         assert feature.protocol == "dnsmos/all-windows"
-        (results[backend],) = feature.compute([clip])
+        (results[backend],) = feature.compute([clips[1]])
     numba, torch, onnxruntime = (results[backend] for backend in dnsmos.BACKENDS)
-    assert numba["windows"] == torch["windows"] == onnxruntime["windows"] == 2
-    assert_scores(torch, onnxruntime, 2e-5)
+    assert numba["windows"] == torch["windows"] == onnxruntime["windows"] == alone[1]["windows"] == 2
+    assert_scores(alone[1], onnxruntime, 2e-5)
     assert_scores(numba, onnxruntime, 2e-5)
-    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 1)
-    assert_scores(feature.compute([clip])[0], torch, 1e-5)
+    assert_scores(torch, alone[1], 1e-5)
 
 
-def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, speech, monkeypatch):
-    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([21_000, 161_000])]
-    alone = [torch_feature.compute([clip])[0] for clip in clips]
+def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(clips, alone, monkeypatch):
     monkeypatch.setitem(dnsmos_torch._FRAMES_AT_ONCE, "cpu", FRAMES_AT_ONCE)
     monkeypatch.setitem(dnsmos_torch._WINDOWS_AT_ONCE, "cpu", WINDOWS_AT_ONCE)
-    wide = load_feature("dnsmos@torch")
+    wide = load_feature("dnsmos[all-windows]@torch")
     empty, *together = wide.compute([np.zeros(0, np.float32), *clips[::-1]])
     assert isinstance(empty, Unavailable)
     for one, result in zip(alone, together[::-1], strict=True):
