@@ -131,10 +131,13 @@ def test_mlflow(command, tmp_path, monkeypatch):
 
 @needs("wandb")
 def test_wandb(command, tmp_path, monkeypatch):
+    from wandb import teardown
+
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     code, _, err = command(*EVAL, "--out", tmp_path / "run", "--log", "wandb:mine")
     assert code == 0 and "failed and is left out" not in err, err
+    teardown()  # as at a process's end: wandb's service writes the end of its file after finish() has returned
     (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
     tables = {path.name.partition("_")[0]: json.loads(path.read_text()) for path in folder.rglob("*.table.json")}
     assert [row[0] for row in tables["summary"]["data"]] == ["opus-12k"] * 2

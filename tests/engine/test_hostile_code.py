@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+import soundfile
 
 from codec_bench.data import open_source
 
@@ -21,8 +22,13 @@ BUILT_IN = ("g711-ulaw", "g722")
 
 
 @pytest.fixture(scope="module")
-def clips():
-    return list(open_source("embedded"))[::8]
+def clips(tmp_path_factory):
+    """The first second of two voices."""
+    folder = tmp_path_factory.mktemp("clips")
+    for sample in list(open_source("embedded"))[::16]:
+        samples, rate_hz = soundfile.read(sample.audio)
+        soundfile.write(folder / f"{sample.id}.wav", samples[:rate_hz], rate_hz)
+    return list(open_source(str(folder)))
 
 
 @pytest.fixture(scope="module")
