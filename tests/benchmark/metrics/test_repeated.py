@@ -46,3 +46,10 @@ def test_the_published_rule_divides_by_the_answer_and_is_for_english():
     assert values("repeated[official/uro-bench]", pairs) == [0.5, pytest.approx(2 / 3)]
     (score,) = load_answer_metric("repeated[official/uro-bench]").compute([Answer("a", "你好", ("你好",), {}, "zh")])
     assert score.status == "refused" and "'zh'" in score.reason
+
+
+@pytest.mark.parametrize("name", ["repeated", "repeated[official/uro-bench]"])
+def test_a_question_without_an_expected_text_is_undefined(name):
+    metric = load_answer_metric(name)
+    (score,) = metric.compute([Answer("a", "red", (), {}, "en")])
+    assert metric.name == name and (score.status, score.reason.code) == ("undefined", "no_expected")

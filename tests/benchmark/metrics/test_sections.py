@@ -96,3 +96,10 @@ def test_what_is_no_song_has_no_number():
         load_answer_metric("boundary_f1[2]")
     with pytest.raises(UnknownName):
         load_answer_metric("section_accuracy[mine]")
+
+
+@pytest.mark.parametrize("metric", ["section_accuracy", "boundary_f1[3]"])
+def test_an_answer_that_is_no_list_of_sections_is_undefined(metric):
+    sections = [{"start": start, "label": label} for start, label in SONG]
+    (score,) = load_answer_metric(metric).compute([Answer("a", "a song", (), {"sections": sections})])
+    assert (score.status, score.reason.code) == ("undefined", "answer_not_sections")
