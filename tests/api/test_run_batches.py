@@ -10,11 +10,11 @@ from email.parser import BytesParser
 import pytest
 import yaml
 from local_http import Connection, LocalServer
+from refusals import Containing, refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.asking import batches
 from codec_bench.benchmark.run_request import Terms, run_folder
-from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.store.answers import AnswerWriter, exchanges
@@ -212,7 +212,7 @@ def test_a_batch_that_somebody_cancelled_is_not_submitted_again_at_once(ask, ser
     served, _ = service
     ask()
     served.end("cancelled", without=("| 4", "| 5"))
-    with pytest.raises(UserError, match="batch_0 was cancelled"):
+    with refuses("batches_stopped", causes=Containing("batch_0 was cancelled")):
         ask()
     (why,), folder = ask()
     assert len(held(folder)) == 5 and served.submissions == 2 and "1 request waits" in why
@@ -225,7 +225,7 @@ def test_a_batch_that_failed_stops_the_run_with_the_reason(ask, service):
         "status": "failed",
         "errors": {"data": [{"message": "Enqueued token limit reached", "line": 1}]},
     }
-    with pytest.raises(UserError, match="batch_0 failed: Enqueued token limit reached"):
+    with refuses("batches_stopped", causes=Containing("batch_0 failed: Enqueued token limit reached")):
         ask()
 
 
@@ -269,7 +269,7 @@ def test_a_batch_that_is_not_listed_yet_is_not_submitted_again_for_some_minutes(
     killed_while_submitting(ask, service, monkeypatch)
     (dropped,) = served.batches
     served.batches.clear()
-    with pytest.raises(UserError, match="it is not known whether the service took a batch of 5"):
+    with refuses("batch_unknown", requests=5):
         ask()
     with closing(AnswerWriter(tmp_path / "out" / "mine" / "openai-chat", fingerprint(tmp_path))) as writer:
         (entry,) = writer.meta(batches.BATCHES)
@@ -287,7 +287,7 @@ def fingerprint(tmp_path):
 def test_a_batch_that_is_refused_stops_the_run(ask, service):
     served, _ = service
     served.refuses = True
-    with pytest.raises(UserError, match=r"the batch was not taken: .*this model has no batches"):
+    with refuses("batch_refused", cause=Containing("this model has no batches")):
         ask()
     served.refuses = False
     (why,), folder = ask()
@@ -312,7 +312,7 @@ def test_it_waits_on_request(ask, service, monkeypatch):
 def test_what_waits_is_not_sent_a_second_time_without_batch(ask, service):
     served, _ = service
     ask()
-    with pytest.raises(UserError, match=r"wait in 1 batch.*--batch collects"):
+    with refuses("questions_in_batches", batches="1 batch", hint="--batch collects"):
         ask(batch=False)
     assert served.chats == 1
 
@@ -323,7 +323,7 @@ def test_a_limit_of_cost_counts_half_prices(ask, service):
     (why,), _ = ask(terms={"max_cost_usd": complete + 2.1 * complete / 2})
     assert "2 requests wait" in why, "the first question is asked at the whole price"
     served.end()
-    with pytest.raises(UserError, match="the limit of"):
+    with refuses("spending_stopped", cause=Containing("the limit of")):
         ask(terms={"max_cost_usd": 1e-9})
 
 
@@ -338,7 +338,7 @@ def test_a_large_run_is_several_batches(ask, service, monkeypatch):
 
 
 def test_models_without_batches_report_it(ask):
-    with pytest.raises(UserError, match="answered as a stream"):
+    with refuses("batch_of_streams"):
         ask(options={"stream": True})
 
 
@@ -358,7 +358,9 @@ def test_a_service_without_batches_is_refused(ask, service, monkeypatch):
     monkeypatch.setattr(
         served, "answer", lambda method, path, *more: (404, {}) if "files" in path else real(method, path, *more)
     )
-    with pytest.raises(UserError, match=r"the batch was not uploaded: .*404.*batch interface"):
+    with refuses(
+        "batch_not_uploaded", message={"code": "service_refusal", "message": Containing("404")}, hint="batch interface"
+    ):
         ask()
 
 

@@ -21,7 +21,7 @@ from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
-from codec_bench.messages.errors import RunMismatch, UserError
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.report.open_run import Run, open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import clopper_pearson
@@ -219,9 +219,8 @@ def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, a
     benchmark = define(
         rows=rows, data={**DEFINITION["data"], "columns": {**DEFINITION["data"]["columns"], "room": "room"}}
     )
-    with refuses("no_column_to_group_by", name="rooms") as caught:
+    with refuses("no_column_to_group_by", name="rooms", hint="did you mean room"):
         ask(benchmark, by="rooms")
-    assert "did you mean room" in caught.value.hint
     _, requests = ask(benchmark, by="room")
     assert requests == [], "the answers were recorded before the column was missed"
     result = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
@@ -241,9 +240,10 @@ def test_options_next_to_running_are_refused(tmp_path, define, ask):
     from codec_bench import evaluate
     from codec_bench.engine.running import Running
 
-    with refuses("running_and_options", options="page=, cache=, workers=") as caught:
+    with refuses(
+        "running_and_options", options="page=, cache=, workers=", hint="Running(page=False, cache=False, workers=1)"
+    ):
         ask(define(), running=Running(device="cpu"))
-    assert "Running(page=False, cache=False, workers=1)" in caught.value.hint
     with refuses("running_and_options", options="workers="):
         evaluate(codec="opus-12k", data="embedded", metrics="stoi", out=tmp_path / "r", running=Running(), workers=2)
     assert not (tmp_path / "r").exists()
@@ -296,9 +296,8 @@ def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monke
 
 
 def test_scores_without_answers_are_reported(tmp_path, define, ask):
-    with refuses("no_answers_to_score") as caught:
+    with refuses("no_answers_to_score", hint="answers"):
         ask(define(), phase="scores")
-    assert "answers" in caught.value.hint
 
 
 def test_a_finished_run_asks_nobody_again(tmp_path, define, ask):
@@ -613,7 +612,7 @@ def test_bad_input_is_reported(tmp_path, define, ask):
     with refuses("benchmark_column_missing", column="qq", data="rows", hint="its columns are id, q, right, level"):
         columns = {**DEFINITION["data"]["columns"], "question": "qq"}
         ask(define(data={**DEFINITION["data"], "columns": columns}))
-    with pytest.raises(UserError, match="does not take 'colour'"):
+    with refuses("model_option_unknown", option="colour"):
         ask(define(), own={"colour": "red"})
 
 
@@ -720,9 +719,8 @@ def test_inside_an_event_loop_it_is_explained_how_to_call_it():
     requests = {"benchmark": "no-such-benchmark", "model": "gpt-4o-audio"}
 
     async def cell():
-        with refuses("inside_event_loop") as caught:
+        with refuses("inside_event_loop", hint="await asyncio.to_thread(run_benchmark, "):
             run_benchmark(**requests)
-        assert "await asyncio.to_thread(run_benchmark, " in caught.value.hint
         with refuses("unknown_name", kind="benchmark", name="no-such-benchmark"):
             await asyncio.to_thread(run_benchmark, **requests)
 

@@ -20,7 +20,6 @@ from refusals import refuses
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import judge_compare
 from codec_bench.apps.judging.strengths import OF_THE_DATA, judge_strengths
-from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, strengths
 from codec_bench.stats.summary import summarise
 
@@ -330,10 +329,10 @@ def test_verdicts_of_two_judges_are_not_mixed_and_bad_input_is_one_sentence(ask,
     assert [(one.judge, len(one.found.systems)) for one in outcome] == [("openai-chat:j", 2), ("openai-chat:k", 0)]
     groups = "fall into groups that were never compared with each other: long, mixed and short, the answer of the data"
     assert groups in outcome[1].found.note
-    with pytest.raises(UserError, match="never compared with each other"):
+    with refuses("no_strengths", cause="comparisons_apart"):
         judge_strengths(runs[1:])
-    with pytest.raises(UserError, match="two runs compare 'mixed' with 'long' on 'mine'"):
+    with refuses("pair_compared_twice", system="mixed", baseline="long", benchmark="mine"):
         judge_strengths([tmp_path / "out", tmp_path / "out"])
     ask("mixed", out="unmarked", phase="answers")
-    with pytest.raises(UserError, match="the runs have no verdicts on pairs of answers"):
+    with refuses("no_pair_verdicts"):
         judge_strengths(tmp_path / "unmarked")

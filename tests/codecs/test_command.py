@@ -217,10 +217,9 @@ def test_a_program_that_hangs_is_stopped_with_what_it_started(declare, tmp_path,
     for timeout_s in (1.5, 6.0, 24.0, 96.0):  # until the program had the time to start its own
         codec = CommandCodec(declare(encoder=encoder, timeout_s=timeout_s))
         start = time.monotonic()
-        with refuses("program_stopped", timeout_s=1.5, program=Containing("the encoder")) as caught:
+        with refuses("program_stopped", timeout_s=1.5, program=Containing("the encoder"), hint="timeout_s"):
             codec.encode([noise(rng)])
         assert time.monotonic() - start >= timeout_s
-        assert "timeout_s" in caught.value.hint
         if note.exists() and note.read_text():
             break
     for _ in range(2400):

@@ -329,9 +329,8 @@ def test_what_a_worker_cannot_do_is_one_sentence(moss_onnx, monkeypatch):
 
 
 def test_a_codec_that_names_no_checkpoint_asks_for_one():
-    with refuses("no_checkpoint_of_codec", collection="longcat", codec="24khz-4cb") as raised:
+    with refuses("no_checkpoint_of_codec", collection="longcat", codec="24khz-4cb", hint="clone"):
         require_weights("longcat/24khz-4cb")
-    assert "clone" in str(raised.value.hint)
     require_weights("longcat/24khz-4cb", weights="./clone")
 
 

@@ -111,9 +111,9 @@ def test_unknown_names_are_answered_with_the_nearest():
 def test_what_is_missing_and_what_is_too_much():
     with refuses("model_option_missing", model="openai-chat", option="model"):
         load_model("openai-chat")
-    with refuses("model_option_unknown", option="api_key") as caught:
+    with refuses("model_option_unknown", option="api_key", hint="key_env") as caught:
         load_model("openai-chat", {"model": "m", "api_key": "sk-very-secret-0123456789"})
-    assert "very-secret" not in str(caught.value) and "key_env" in caught.value.hint
+    assert "very-secret" not in str(caught.value)
     with refuses("model_option_out_of_range", option="concurrency"):
         load_model("openai-chat", {"model": "m", "concurrency": 0})
     with refuses("does_not_fit", mistakes=Containing("limit_s")):

@@ -108,17 +108,17 @@ def test_a_pinned_commit_is_fetched_even_where_another_one_is(hub, content, cata
 def test_a_gated_repository_names_the_page_and_the_token(hub, server):
     server.answers["/api/models/owner/model/revision/main"] = (403, {"X-Error-Code": "GatedRepo"}, b"{}")
     server.answers["/api/models/owner/model"] = server.answers["/api/models/owner/model/revision/main"]
-    with refuses("repository_gated") as caught:
+    with refuses("repository_gated", hint=f"{server.url}/owner/model") as caught:
         fetch("one")
-    assert f"{server.url}/owner/model" in caught.value.hint and "HF_TOKEN" in caught.value.hint
+    assert "HF_TOKEN" in caught.value.hint
 
 
 def test_a_repository_that_is_not_there_is_one_sentence(hub, server, catalogue):
     catalogue("two", hub="owner/other", files=[{"path": "x"}])
     server.answers["/api/models/owner/other"] = (401, {"X-Error-Code": "RepoNotFound"}, b"{}")
-    with refuses("hub_missing", subject=Containing("owner/other")) as caught:
+    with refuses("hub_missing", subject=Containing("owner/other"), hint="HF_TOKEN") as caught:
         fetch("two")
-    assert "HF_TOKEN" in caught.value.hint and "\n" not in caught.value.message
+    assert "\n" not in caught.value.message
     catalogue("three", hub="owner/model", revision="v9", files=[{"path": "x"}])
     server.answers["/api/models/owner/model/revision/v9"] = (404, {"X-Error-Code": "RevisionNotFound"}, b"{}")
     with refuses("repository_revision", revision="v9"):
@@ -154,22 +154,21 @@ def test_the_hubs_progress_bars_are_off_while_it_fetches_into_a_log_and_on_again
 def test_a_server_that_is_broken_is_one_sentence(hub, server):
     server.answers["/api/models/owner/model/revision/main"] = (500, {}, b"{}")
     server.answers["/api/models/owner/model"] = server.answers["/api/models/owner/model/revision/main"]
-    with refuses("hub_not_fetched", answer="500") as caught:
+    with refuses("hub_not_fetched", answer="500", hint="--from URL") as caught:
         fetch("one")
-    assert "--from URL" in caught.value.hint and "\n" not in caught.value.message
+    assert "\n" not in caught.value.message
 
 
 def test_without_a_network_it_fails_at_once(hub, monkeypatch):
     slept = []
     monkeypatch.setattr("time.sleep", slept.append)
     hub.close()
-    with refuses("hub_unreachable") as caught:
+    with refuses("hub_unreachable", hint="--from FOLDER") as caught:
         fetch("one")
-    assert "--from FOLDER" in caught.value.hint and "\n" not in caught.value.message
+    assert "\n" not in caught.value.message
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with refuses("offline", variable="HF_HUB_OFFLINE") as caught:
+    with refuses("offline", variable="HF_HUB_OFFLINE", hint="--from FOLDER"):
         fetch("one")
-    assert "--from FOLDER" in caught.value.hint
     assert sum(slept) == 0  # waiting would not help
 
 

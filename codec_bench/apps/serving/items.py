@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Score
 
@@ -25,13 +27,28 @@ AudioInput = Audio | bytes | str | Path | np.ndarray
 
 
 class BadItem(UserError):
-    """An item that cannot be scored, with a code for programs."""
+    """An item that cannot be scored; `code` is that of the protocol, the message has a code of its own."""
 
     code: str
 
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), code=self.code, hint=self.hint), (self.message,)
+
+
+def bad_type(name: str, value: Any, expected: str, *, code: str = "bad_item", hint: str | None = None) -> BadItem:
+    """Build the error of a value of another type."""
+    return BadItem(
+        Diagnostic("item_type", name=name, type=type(value).__name__, expected=expected), code=code, hint=hint
+    )
+
+
+def too_large(name: str, size: int, most: int) -> BadItem:
+    """Build the error of too many bytes."""
+    return BadItem(Diagnostic("item_bytes", name=name, bytes=size, most=most), code="too_large")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +95,16 @@ def as_item(value: Item | Mapping[str, Any]) -> Item:
     if isinstance(value, Item):
         return value
     if not isinstance(value, Mapping):
-        raise BadItem(f"an item is a {type(value).__name__}; expected a mapping or an Item", code="bad_item")
+        raise bad_type("an item", value, "a mapping or an Item")
     unknown = sorted(map(str, value.keys() - set(Item.__dataclass_fields__)))
-    if unknown or "audio" not in value:
-        problem = f"has the unknown field '{unknown[0]}'" if unknown else "has no audio"
-        raise BadItem(f"an item {problem}; expected {', '.join(Item.__dataclass_fields__)}", code="bad_item")
+    if unknown:
+        known = list(Item.__dataclass_fields__)
+        raise BadItem(Diagnostic("no_item_field", field=unknown[0], known=known), code="bad_item")
+    if "audio" not in value:
+        raise BadItem(Diagnostic("item_without_audio"), code="bad_item")
     for name in ("text", "language", "id", "reference_id"):
         if not isinstance(value.get(name), str | None):
-            raise BadItem(f"the {name} of an item is a {type(value[name]).__name__}; expected a text", code="bad_item")
+            raise bad_type(f"the {name} of an item", value[name], "a text")
     return Item(**{**value, "id": value.get("id") or ""})
 
 
@@ -93,7 +112,7 @@ def check_text(item: Item) -> None:
     """Check the texts of an item; raises BadItem if one is too long."""
     for name in ("text", "language", "id", "reference_id"):
         if len(getattr(item, name) or "") > MOST_TEXT:
-            raise BadItem(f"the {name} has more than {MOST_TEXT:,} characters", code="text_too_long")
+            raise BadItem(Diagnostic("item_text_length", field=name, most=MOST_TEXT), code="text_too_long")
 
 
 def audio_bytes(audio: AudioInput, name: str) -> bytes:
@@ -111,17 +130,16 @@ def audio_bytes(audio: AudioInput, name: str) -> bytes:
         try:
             audio = Path(audio).read_bytes()
         except OSError as error:
-            raise BadItem(f"{name} cannot be read: {error.strerror or error}", code="unreadable") from error
+            unreadable = Diagnostic("item_unreadable", name=name, cause=error.strerror or error)
+            raise BadItem(unreadable, code="unreadable") from error
     if not isinstance(audio, bytes | bytearray | memoryview):
-        raise BadItem(
-            f"{name} is a {type(audio).__name__}; expected bytes of a file, a path or codec_bench.Audio",
-            code="bad_item", hint="codec_bench.Audio(samples, sample_rate_hz) makes one of an array",
-        )  # fmt: skip
+        hint = "codec_bench.Audio(samples, sample_rate_hz) makes one of an array"
+        raise bad_type(name, audio, "bytes of a file, a path or codec_bench.Audio", hint=hint)
     data = bytes(audio)
     if not data:
-        raise BadItem(f"{name} is empty", code="empty")
+        raise BadItem(Diagnostic("item_empty", name=name), code="empty")
     if len(data) > MOST_BYTES:
-        raise BadItem(f"{name} has {len(data):,} bytes; at most {MOST_BYTES:,} are allowed", code="too_large")
+        raise too_large(name, len(data), MOST_BYTES)
     _check_header(data, name)
     return data
 
@@ -140,15 +158,15 @@ def _check_header(data: bytes, name: str) -> None:
 def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
     """Check length, channels and rate; raises BadItem beyond a limit."""
     if not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
-        raise BadItem(
-            f"{name} has a rate of {rate_hz:,} Hz; expected {RATES_HZ[0]:,} to {RATES_HZ[1]:,} Hz", code="bad_rate"
-        )
+        low, high = RATES_HZ
+        raise BadItem(Diagnostic("item_rate", name=name, rate_hz=rate_hz, low=low, high=high), code="bad_rate")
     if not 1 <= channels <= MOST_CHANNELS:
-        raise BadItem(f"{name} has {channels} channels; expected 1 to {MOST_CHANNELS}", code="bad_channels")
-    if MOST_SECONDS * rate_hz < samples < UNKNOWN_LENGTH:
         raise BadItem(
-            f"{name} is {samples / rate_hz:,.0f} s long; at most {MOST_SECONDS:,.0f} s are allowed", code="too_long"
+            Diagnostic("item_channels", name=name, channels=channels, most=MOST_CHANNELS), code="bad_channels"
         )
+    if MOST_SECONDS * rate_hz < samples < UNKNOWN_LENGTH:
+        length_s = samples / rate_hz
+        raise BadItem(Diagnostic("item_length", name=name, length_s=length_s, most_s=MOST_SECONDS), code="too_long")
 
 
 def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
@@ -157,10 +175,10 @@ def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
 
     array = np.atleast_2d(np.asarray(samples, np.float32))
     if not array.size:
-        raise BadItem(f"{name} is empty", code="empty")
+        raise BadItem(Diagnostic("item_empty", name=name), code="empty")
     check_shape(array.shape[1], array.shape[0], rate_hz, name)
     if not np.isfinite(array).all():
-        raise BadItem(f"{name} has samples that are not finite", code="not_finite")
+        raise BadItem(Diagnostic("item_not_finite", name=name), code="not_finite")
     out = io.BytesIO()
     soundfile.write(out, array.T, rate_hz, format="WAV", subtype="FLOAT")
     return out.getvalue()

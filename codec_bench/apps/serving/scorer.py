@@ -332,7 +332,7 @@ class Scorer:
 
     def _reference(self, item: Item) -> bytes | None:
         if item.reference is not None and item.reference_id is not None:
-            raise BadItem("the item has both a reference and a reference_id; expected one of them", code="bad_item")
+            raise BadItem(Diagnostic("two_references"), code="bad_item")
         if item.reference is not None:
             return audio_bytes(item.reference, "the reference")
         if item.reference_id is None:
@@ -355,7 +355,7 @@ class Scorer:
 
     def _refused(self, item: Any, error: BadItem, index: int) -> Result:
         id = item.id if isinstance(item, Item) else (item.get("id") or "") if isinstance(item, Mapping) else ""
-        scores = {name: Score.failed(str(error), protocol) for name, protocol in self.protocols.items()}
+        scores = {name: Score.failed(error.message, protocol) for name, protocol in self.protocols.items()}
         return Result(str(id) or str(index), scores, None, 0.0, error.message)
 
 
@@ -378,11 +378,11 @@ def fits_references(others: Mapping[str, bytes], id: str, data: bytes) -> bool:
 
 def too_many_references() -> BadItem:
     """Build the error of a reference beyond the limit."""
-    message = f"at most {MOST_REFERENCES:,} references of {REFERENCE_BYTES >> 20:,} MiB together are stored"
-    return BadItem(message, code="too_many_references", hint="DELETE /v1/references/ID frees one")
+    most = Diagnostic("too_many_references", most=MOST_REFERENCES, most_mib=REFERENCE_BYTES >> 20)
+    return BadItem(most, code="too_many_references", hint="DELETE /v1/references/ID frees one")
 
 
 def unknown_reference(id: str) -> BadItem:
     """Build the error of an item without its stored reference."""
     hint = "PUT /v1/references/ID, or put_reference, keeps one"
-    return BadItem(f"there is no reference '{id[:60]}'", code="unknown_reference", hint=hint)
+    return BadItem(Diagnostic("no_stored_reference", id=id[:60]), code="unknown_reference", hint=hint)

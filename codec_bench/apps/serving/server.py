@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, QueueFull, Result, too_large
 from codec_bench.apps.serving.page import LATENCIES, service_page
 from codec_bench.apps.serving.rewards import NoReward, RewardSpec, compute_reward
 from codec_bench.apps.serving.scorer import Scorer, unknown_reference
@@ -241,7 +241,7 @@ class Service:
 
     async def _reward(self, item: Item) -> Any:
         if self.reward is None:
-            raise BadItem("the service computes no reward", code="no_reward", hint="start it with --reward")
+            raise BadItem(Diagnostic("no_reward_computed"), code="no_reward", hint="start it with --reward")
         try:
             return compute_reward(self.reward, (await self._result(item)).scores)
         except NoReward as error:
@@ -259,7 +259,7 @@ class Service:
                 await asyncio.sleep(0.05)
         self.latencies.append((monotonic(), result.seconds))
         if result.unreadable is not None:
-            raise BadItem(str(result.unreadable), code="unreadable")
+            raise BadItem(result.unreadable, code="unreadable")
         return result
 
     @contextmanager
@@ -287,7 +287,7 @@ class Service:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
                 token = _token_of(request.headers.get("Authorization", ""))
                 if not hmac.compare_digest(token, self.token.encode("utf-8", "replace")):
-                    raise BadItem("the request needs the token: Authorization: Bearer TOKEN", code="unauthorised")
+                    raise BadItem(Diagnostic("token_needed"), code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
                 raise QueueFull(Diagnostic("shutting_down"))
             with self._room() as take:
@@ -317,12 +317,12 @@ def _token_of(header: str) -> bytes:
 def _check_body(request: web.Request) -> int:
     """Return the limit of a body; raises BadItem if compressed or too large."""
     if "Content-Encoding" in request.headers:
-        raise BadItem("the body is compressed; expected one that is not", code="compressed")
+        raise BadItem(Diagnostic("body_compressed"), code="compressed")
     if request.path == STREAM or not request.can_read_body:
         return 0
     size = BODY_BYTES if request.content_length is None else request.content_length
     if size > BODY_BYTES:
-        raise BadItem(f"the request has {size:,} bytes; at most {BODY_BYTES:,} are allowed", code="too_large")
+        raise too_large("the request", size, BODY_BYTES)
     return size
 
 
@@ -350,14 +350,14 @@ async def _timed(reading: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.wait_for(reading, BODY_S)
     except TimeoutError as error:
-        raise BadItem(f"the body did not come within {BODY_S:g} s", code="slow_body") from error
+        raise BadItem(Diagnostic("body_late", limit_s=BODY_S), code="slow_body") from error
 
 
 async def _read_item(request: web.Request) -> Item:
     if request.content_type.startswith("multipart/"):
         parts = await _read_parts(request)
         if "audio" not in parts:
-            raise BadItem("the request has no part 'audio'", code="no_audio")
+            raise BadItem(Diagnostic("no_audio_part"), code="no_audio")
         value = parse_json(parts["item"]) if "item" in parts else {}
         for name in ("text", "language", "id", "reference_id"):
             if name in parts:
@@ -372,13 +372,13 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
     size = 0
     async for field_part in await request.multipart():
         if not isinstance(field_part, BodyPartReader) or field_part.name not in PARTS or field_part.name in parts:
-            raise BadItem(f"expected the parts {', '.join(PARTS)}, each once", code="bad_item")
+            raise BadItem(Diagnostic("parts_once", parts=PARTS), code="bad_item")
         data = bytearray()
         while chunk := await field_part.read_chunk(1 << 18):
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:
-                raise BadItem("the request is too large", code="too_large")
+                raise too_large("the request", size, BODY_BYTES)
         parts[field_part.name] = bytes(data)
     return parts
 
@@ -399,7 +399,7 @@ async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIter
         parts.append(rest)
         size += len(rest)
         if size > BODY_BYTES:
-            raise BadItem("a line is too long", code="too_large")
+            raise too_large("a line", size, BODY_BYTES)
     if (line := b"".join(parts)).strip():
         yield line
 

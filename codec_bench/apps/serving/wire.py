@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, Result, wav_bytes
+from codec_bench.apps.serving.items import MOST_BYTES, BadItem, Item, Result, bad_type, too_large, wav_bytes
 from codec_bench.apps.serving.rewards import Reward
 from codec_bench.data.rows import DoubleKey
 from codec_bench.data.rows import parse_json as parse_once
@@ -42,11 +42,11 @@ def parse_json(data: bytes | str) -> dict[str, Any]:
     try:
         value = parse_once(data if isinstance(data, str) else data.decode())
     except DoubleKey as error:
-        raise BadItem(f"the request {error}", code="bad_json") from error
+        raise BadItem(Diagnostic("request_double_key", cause=error), code="bad_json") from error
     except (ValueError, RecursionError) as error:
-        raise BadItem("the request is not JSON", code="bad_json") from error
+        raise BadItem(Diagnostic("request_not_json"), code="bad_json") from error
     if not isinstance(value, dict):
-        raise BadItem(f"the request is a {type(value).__name__}; expected a JSON object", code="bad_json")
+        raise bad_type("the request", value, "a JSON object", code="bad_json")
     return value
 
 
@@ -61,20 +61,17 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
     """
     unknown = sorted(map(str, value.keys() - set(FIELDS)))
     if unknown:
-        raise BadItem(f"there is no field '{unknown[0][:60]}'; expected {', '.join(FIELDS)}", code="bad_item")
+        raise BadItem(Diagnostic("no_item_field", field=unknown[0][:60], known=FIELDS), code="bad_item")
     for name in ("id", "reference_id", "text", "language"):
         if not isinstance(value.get(name), str | None):
-            raise BadItem(f"'{name}' is a {type(value[name]).__name__}; expected a text", code="bad_item")
+            raise bad_type(f"'{name}'", value[name], "a text")
     reference_value = value.get("reference")
     if reference is None and reference_value is not None:
         if not isinstance(reference_value, Mapping):
-            raise BadItem(
-                "'reference' is no object; expected one with audio_base64 or waveform_f32_base64", code="bad_item"
-            )
+            raise bad_type("'reference'", reference_value, "an object with audio_base64 or waveform_f32_base64")
         if wrong := sorted(map(str, reference_value.keys() - set(OF_AUDIO))):
-            raise BadItem(
-                f"there is no field 'reference.{wrong[0][:60]}'; expected {', '.join(OF_AUDIO)}", code="bad_item"
-            )
+            field = f"reference.{wrong[0][:60]}"
+            raise BadItem(Diagnostic("no_item_field", field=field, known=OF_AUDIO), code="bad_item")
         reference = audio_of(reference_value, "the reference")
     return Item(
         audio_of(value, "the audio") if audio is None else audio,
@@ -91,10 +88,11 @@ def audio_of(value: Mapping[str, Any], name: str) -> bytes:
     if (text := value.get("audio_base64")) is not None:
         return decode_base64(text, f"{name} (audio_base64)")
     if (text := value.get("waveform_f32_base64")) is None:
-        raise BadItem(f"{name} is missing; expected audio_base64 or waveform_f32_base64", code="no_audio")
+        raise BadItem(Diagnostic("no_audio_field", name=name), code="no_audio")
     rate = value.get("sample_rate_hz")
     if not isinstance(rate, int) or isinstance(rate, bool):
-        raise BadItem(f"sample_rate_hz of {name} is {json.dumps(rate)[:40]}; expected a whole number", code="bad_rate")
+        fraction = Diagnostic("no_whole_number", name=f"sample_rate_hz of {name}", value=json.dumps(rate)[:40])
+        raise BadItem(fraction, code="bad_rate")
     return waveform_bytes(text, value.get("num_samples"), rate, name)
 
 
@@ -109,25 +107,24 @@ def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> byte
     """
     data = decode_base64(text, name)
     if len(data) % 4:
-        raise BadItem(f"{name} has {len(data)} bytes; expected a multiple of 4", code="bad_count")
+        raise BadItem(Diagnostic("partial_float", name=name, bytes=len(data)), code="bad_count")
     samples = np.frombuffer(data, "<f4")
     if num_samples is not None and num_samples != len(samples):
-        raise BadItem(
-            f"{name} has {len(samples)} samples; num_samples says {json.dumps(num_samples)[:40]}", code="bad_count"
-        )
+        declared = json.dumps(num_samples)[:40]
+        raise BadItem(Diagnostic("sample_count", name=name, samples=len(samples), declared=declared), code="bad_count")
     return wav_bytes(samples, rate_hz, name)
 
 
 def decode_base64(text: Any, name: str) -> bytes:
     """Decode base64; raises BadItem if invalid or too long."""
     if not isinstance(text, str):
-        raise BadItem(f"{name} is a {type(text).__name__}; expected a text in base64", code="bad_base64")
+        raise bad_type(name, text, "a text in base64", code="bad_base64")
     if len(text) > MOST_BYTES * 4 // 3 + 4:
-        raise BadItem(f"{name} is larger than {MOST_BYTES:,} bytes", code="too_large")
+        raise too_large(name, len(text) * 3 // 4, MOST_BYTES)
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadItem(f"{name} is not base64", code="bad_base64") from error
+        raise BadItem(Diagnostic("not_base64", name=name), code="bad_base64") from error
 
 
 def _flag_of(score: Score) -> dict[str, Any] | None:
@@ -158,13 +155,12 @@ def result_json(result: Result) -> dict[str, Any]:
 def verl_item(value: Mapping[str, Any]) -> Item:
     """Parse the item of a version 1 request; raises BadItem."""
     if value.get("protocol_version") != VERSION:
-        raise BadItem(
-            f"protocol_version is {value.get('protocol_version')!r:.40}; expected '{VERSION}'", code="bad_protocol"
-        )
+        version = repr(value.get("protocol_version"))[:40]
+        raise BadItem(Diagnostic("protocol_version", version=version, expected=VERSION), code="bad_protocol")
     rate, count = (_whole_number(value, name) for name in ("sample_rate", "num_samples"))
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, Mapping):
-        raise BadItem("metadata is no object", code="bad_item")
+        raise bad_type("metadata", metadata, "an object")
     texts = {name: metadata.get(name) for name in ("reference_id", "language", "id")}
     for name in ("reference_id", "id"):  # metadata holds any scalars
         if isinstance(texts[name], int) and not isinstance(texts[name], bool):
@@ -172,7 +168,7 @@ def verl_item(value: Mapping[str, Any]) -> Item:
     texts["text"] = metadata.get("text", value.get("prompt"))
     for name, text in texts.items():
         if not isinstance(text, str | None):
-            raise BadItem(f"{name} is a {type(text).__name__}; expected a text", code="bad_item")
+            raise bad_type(name, text, "a text")
     audio = waveform_bytes(value.get("waveform_f32_base64"), count, rate, "the audio")
     return Item(audio, None, texts["reference_id"], texts["text"], texts["language"], texts["id"] or "")
 
@@ -180,7 +176,7 @@ def verl_item(value: Mapping[str, Any]) -> Item:
 def _whole_number(value: Mapping[str, Any], name: str) -> int:
     number = value.get(name)
     if not isinstance(number, int) or isinstance(number, bool):
-        raise BadItem(f"{name} is {number!r:.40}; expected a whole number", code="bad_item")
+        raise BadItem(Diagnostic("no_whole_number", name=name, value=repr(number)[:40]), code="bad_item")
     return number
 
 

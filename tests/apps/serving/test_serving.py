@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import pickle
 import signal
 import socket
 import threading
@@ -99,6 +100,10 @@ def test_a_bad_item_fails_alone(scorer, items, expected):
     ]  # fmt: skip
     results = scorer.score([*bad, items[0]])
     assert all(score.status == "failed" for result in results[:-1] for score in result.scores.values())
+    assert [{one.code for one in result.scores.values()} for result in results[:-1]] == [
+        {"item_empty"}, {"not_a_sound"}, {"no_item_field"}, {"item_rate"}, {"item_unreadable"},
+        {"item_type"}, {"item_channels"}, {"item_type"}, {"no_stored_reference"},
+    ]  # fmt: skip
     agree(results[-1].scores, expected[0])
     for item, code in [
         ({"audio": b""}, "empty"),
@@ -109,7 +114,7 @@ def test_a_bad_item_fails_alone(scorer, items, expected):
     ]:
         with pytest.raises(BadItem) as error:
             scorer.submit(item)
-        assert error.value.code == code
+        assert error.value.code == pickle.loads(pickle.dumps(error.value)).code == code
 
 
 def test_a_stored_reference_is_the_reference(scorer, items, expected):

@@ -382,9 +382,9 @@ def test_a_full_disk_is_reported_and_the_answers_before_are_stored(tmp_path, mon
 
     monkeypatch.setattr(answering, "keep_sound", full)
     model = Recording(lambda r: Response(audio=SPEECH))
-    with refuses("answer_audio_not_written", cause=Containing("No space left")) as caught:
+    with refuses("answer_audio_not_written", cause=Containing("No space left"), hint="disk space"):
         ask_everything(tmp_path, model, questions(6), wants="audio")
-    assert "disk space" in caught.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
+    assert list(held(tmp_path)) == ["q0", "q1", "q2"]
     monkeypatch.setattr(answering, "keep_sound", keep)
     ask_everything(tmp_path, model, questions(6), wants="audio")
     assert len(held(tmp_path)) == 6 and Run(tmp_path).counts()["samples"] == 6

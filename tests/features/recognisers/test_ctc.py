@@ -13,7 +13,6 @@ from codec_bench.features import Unavailable
 from codec_bench.features.recognisers import ctc, pieces
 from codec_bench.features.recognisers.pocketsphinx import windows
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import WeightsError
 
 RATE = ctc.RATE_HZ
 FIELD = 400
@@ -236,7 +235,7 @@ def test_the_catalogue_says_where_the_weights_are_and_how_to_fetch_them(model, f
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    with pytest.raises(WeightsError, match=f"codec-bench weights fetch {ctc.WEIGHTS[model]}"):
+    with refuses("weights_missing", hint=f"codec-bench weights fetch {ctc.WEIGHTS[model]}"):
         ctc.Ctc(model=model)
     entry = checkpoint(ctc.WEIGHTS[model])
     kind = model.split("-")[0]

@@ -22,7 +22,6 @@ from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker  # noqa: E402
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34  # noqa: E402
 from codec_bench.messages import Diagnostic  # noqa: E402
-from codec_bench.messages.errors import WeightsError  # noqa: E402
 from codec_bench.metrics.sim import Sim  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -169,7 +168,7 @@ def test_other_and_missing_weights_are_refused_by_name(name, tmp_path, monkeypat
         SMALL[name](weights=str(tmp_path / "lacking.pt")).load()
     for variable in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "MODELSCOPE_CACHE", "HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(variable, str(tmp_path / "nothing"))
-    with pytest.raises(WeightsError, match=f"codec-bench weights fetch {name}"):
+    with refuses("weights_missing", hint=f"codec-bench weights fetch {name}"):
         load_feature(name)
 
 
