@@ -8,7 +8,7 @@ import csv
 import re
 import sys
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
@@ -120,7 +120,8 @@ def test_the_tables_hold_what_the_summary_says(nine, written):
         assert (number(row["value"]), int(row["n"])) == (entry["value"], entry["n"])
 
 
-def figure(run, kind, stem_ends="", by=None):
+@cache
+def figure(run, kind, stem_ends, by=None):
     """A plot of a run as matplotlib has it, its texts, and the boxes of these in pixels."""
     from codec_bench.report.figures.draw import Drawing, figure_of
 
@@ -162,7 +163,7 @@ def test_no_text_lies_over_another(nine, forty, kind, metric, by, count):
 
 
 def test_every_system_can_be_distinguished_from_the_plot(forty):
-    plot, axes, boxes = figure(forty, "rate")
+    plot, axes, boxes = figure(forty, "rate", "utmos")
     texts = [text for text, _ in boxes]
     legend = [" ".join(text.get_text().split()) for text in axes.get_legend().get_texts()]
     for point in plot.points:
@@ -174,7 +175,7 @@ def test_every_system_can_be_distinguished_from_the_plot(forty):
 
 
 def test_a_family_has_the_colour_of_the_page(forty):
-    axes = figure(forty, "rate")[1]
+    axes = figure(forty, "rate", "utmos")[1]
     page = (files("codec_bench.report") / "page" / "style.css").read_text("utf-8")
     light = re.findall(r"--c\d: (#\w{6});", page)[:8]
     used = {line.get_color() for line in axes.get_legend().get_lines()}
@@ -219,15 +220,14 @@ def test_without_bitrates_there_is_no_plot_against_them(make_run):
     assert shares["dnsmos"] == pytest.approx(31.0) and plots[-1].measure == "share of the workers' time (%)"
 
 
-def test_runs_side_by_side_keep_their_data_apart(make_run, tmp_path):
+def test_runs_side_by_side_keep_their_data_apart(make_run):
+    systems, metrics = ["opus-6k"], ["stoi", "bitrate"]
     runs = [
-        make_run(
-            name, systems=["opus-6k"], metrics=["stoi", "bitrate"], audio=False, finish=False, seed=seed, data=name
-        )
+        make_run(name, samples=4, systems=systems, metrics=metrics, audio=False, finish=False, seed=seed, data=name)
         for seed, name in ((1, "one"), (2, "two"))
     ]
-    built = write_figures(runs, tmp_path / "figures")
-    assert [path.stem for path in built.files[::3]] == [
+    plots = {plot.stem: plot for plot in plots_of(runs, [summarise(run) for run in runs])}
+    assert list(plots) == [
         "systems-bitrate",
         "systems-bitrate-2",
         "rate-stoi",
@@ -235,7 +235,9 @@ def test_runs_side_by_side_keep_their_data_apart(make_run, tmp_path):
         "rate-stoi-2",
         "systems-stoi-2",
     ]
-    (first,), (second,) = (table(tmp_path / "figures" / f"{stem}.csv") for stem in ("rate-stoi", "rate-stoi-2"))
+    first, second = (
+        dict(zip(plots[stem].heads, row)) for stem in ("rate-stoi", "rate-stoi-2") for row in plots[stem].rows
+    )
     assert first["data"] != second["data"] and {first["run"], second["run"]} == {"one", "two"}
 
 

@@ -86,41 +86,43 @@ def crowd(tmp_path_factory):
     return record(tmp_path_factory.mktemp("crowd") / "run", systems)
 
 
-@pytest.mark.parametrize(("metric", "width"), [("stoi", 390), ("error", 390), ("stoi", 1400), ("error", 2560)])
-def test_every_point_is_named_and_no_name_covers_another(browser, crowd, tmp_path, width, metric):
-    page = shown(browser, [crowd], tmp_path / "report.html", width)
-    click(page, f'[data-plot="{column_of(page, metric)}"]')
-    drawn = page.execute_script(READ)
-    names, points = dict(drawn["names"]), dict(drawn["points"])
-    assert set(names) == set(points) == {name for name in crowd.systems if name != "unprocessed"}
-    boxes = [*names.values(), *points.values()]
-    for n, (name, box) in enumerate(names.items()):
-        assert not any(overlap(box, other) for other in boxes[:n] + boxes[n + 1 :]), name
-        assert drawn["plot"][0] <= box[0] and box[2] <= drawn["plot"][2] + 1, name
-    # From a name that stands apart a line leads to its point.
-    left, top, scale = *drawn["plot"][:2], drawn["scale"]
-    lines = [[[left + scale * x, top + scale * y] for x, y in line] for line in drawn["leaders"]]
-    for name, box in names.items():
-        if gap(box, points[name]) < 15:
-            continue
-        at = [(points[name][0] + points[name][2]) / 2, (points[name][1] + points[name][3]) / 2]
-        assert any(math.dist(at, a) < 12 and gap([*b, *b], box) < 4 for a, b in lines), name
+def test_every_point_is_named_and_no_name_covers_another(browser, crowd, tmp_path):
+    page = shown(browser, [crowd], tmp_path / "report.html")
+    for metric, width in (("stoi", 390), ("error", 390), ("stoi", 1400), ("error", 2560)):
+        resize(page, width)
+        click(page, f'[data-plot="{column_of(page, metric)}"]')
+        drawn = page.execute_script(READ)
+        names, points = dict(drawn["names"]), dict(drawn["points"])
+        assert set(names) == set(points) == {name for name in crowd.systems if name != "unprocessed"}
+        boxes = [*names.values(), *points.values()]
+        for n, (name, box) in enumerate(names.items()):
+            assert not any(overlap(box, other) for other in boxes[:n] + boxes[n + 1 :]), (width, name)
+            assert drawn["plot"][0] <= box[0] and box[2] <= drawn["plot"][2] + 1, (width, name)
+        # From a name that stands apart a line leads to its point.
+        left, top, scale = *drawn["plot"][:2], drawn["scale"]
+        lines = [[[left + scale * x, top + scale * y] for x, y in line] for line in drawn["leaders"]]
+        for name, box in names.items():
+            if gap(box, points[name]) < 15:
+                continue
+            at = [(points[name][0] + points[name][2]) / 2, (points[name][1] + points[name][3]) / 2]
+            assert any(math.dist(at, a) < 12 and gap([*b, *b], box) < 4 for a, b in lines), (width, name)
     assert complaints(page) == []
 
 
-@pytest.mark.parametrize("width", [390, 1400])
-def test_a_long_name_is_shortened_in_a_plot_and_widens_no_page(browser, tmp_path, width):
+def test_a_long_name_is_shortened_in_a_plot_and_widens_no_page(browser, tmp_path):
     """A name that fits nowhere neither vanishes nor makes the plot as tall as it may be, and the legend breaks it."""
     long = f"{'L' * 90}@6"
     systems = {"unprocessed": (None, 0.99, 0.02), long: (6000.0, 0.9, 0.1), "opus@12": (12000.0, 0.95, 0.05)}
-    page = shown(browser, [record(tmp_path / "run", systems)], tmp_path / "report.html", width)
-    drawn = page.execute_script(READ)
-    shortened = next(name for name, _ in drawn["names"] if "…" in name)
-    start, end = shortened.split("…")
-    assert long.startswith(start) and long.endswith(end) and len(drawn["names"]) == 2
-    left, top, right, bottom = drawn["plot"]
-    assert bottom - top <= 0.9 * (right - left)
-    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    page = shown(browser, [record(tmp_path / "run", systems)], tmp_path / "report.html")
+    for width in (390, 1400):
+        resize(page, width)
+        drawn = page.execute_script(READ)
+        shortened = next(name for name, _ in drawn["names"] if "…" in name)
+        start, end = shortened.split("…")
+        assert long.startswith(start) and long.endswith(end) and len(drawn["names"]) == 2
+        left, top, right, bottom = drawn["plot"]
+        assert bottom - top <= 0.9 * (right - left)
+        assert page.execute_script("return document.documentElement.scrollWidth") <= width
     assert long[:-2] in texts(page, "#plot-legend")[0]
     assert complaints(page) == []
 
@@ -174,8 +176,8 @@ def test_an_interval_of_no_width_lies_at_its_point(browser, tmp_path, apart):
     assert page.execute_script("return document.querySelectorAll('.plot .spread').length") == 0
 
 
-def test_a_mark_lies_on_its_interval_in_every_cell(browser, demo_run, tmp_path):
-    page = shown(browser, [demo_run], tmp_path / "report.html")
+def test_a_mark_lies_on_its_interval_in_every_cell(browser, make_run, tmp_path):
+    page = shown(browser, [make_run(audio=False)], tmp_path / "report.html")
     cells = page.execute_script(
         """return [...document.querySelectorAll("#summary-table .whisker")].map((w) =>
           Object.fromEntries([...w.querySelectorAll("line")].map((l) => [l.getAttribute("class"), [l.x1.baseVal.value, l.x2.baseVal.value]])))"""
