@@ -110,21 +110,18 @@ def marks(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("name", [*RIGHT, *FAILS, "EndsOnce"])
-def test_a_model_that_changes_its_process_changes_no_other_row(marks, name):
+def test_models_that_change_their_process_change_no_other_row(marks):
     before = os.getcwd(), dict(os.environ), np.mean, json.dumps
-    result = marks(name, "Right")
+    result = marks(*RIGHT, *FAILS, "EndsOnce", "Right")
     assert (os.getcwd(), dict(os.environ), np.mean, json.dumps) == before
     right = [("ok", None, 1.0)] * 6
-    assert result["Right"] == right
-    if name in RIGHT:
-        assert result[name] == right
-    elif name == "EndsOnce":
-        ended = [row for row in result[name] if row[0] == "failed"]
-        assert len(ended) == 1 and "exit code 5" in ended[0][1] and result[name].count(right[0]) == 5
-    else:
-        assert {status for status, _, _ in result[name]} == {"failed"}
-        assert all(FAILS[name] in reason for _, reason, _ in result[name]), result[name]
+    for name in (*RIGHT, "Right"):
+        assert result[name] == right, name
+    for name, says in FAILS.items():
+        assert {status for status, _, _ in result[name]} == {"failed"}, name
+        assert all(says in reason for _, reason, _ in result[name]), result[name]
+    ended = [row for row in result["EndsOnce"] if row[0] == "failed"]
+    assert len(ended) == 1 and "exit code 5" in ended[0][1] and result["EndsOnce"].count(right[0]) == 5
 
 
 def test_a_model_that_cannot_be_started_again_is_abandoned(marks, tmp_path):
