@@ -47,6 +47,12 @@ class Wide:
         return x
 
 
+class Narrow(Wide):
+    """Of one rate and channel, for defects that depend on neither."""
+
+    rates, channels = (16000,), (1,)
+
+
 def later(x, by):
     return np.pad(x, ((0, 0), (by, 0)))[:, : x.shape[1]]
 
@@ -70,7 +76,7 @@ class Denormals(Wide):
         return np.where(np.abs(x) < 1e-5, 1e-40, x)
 
 
-class OtherThread(Wide):
+class OtherThread(Narrow):
     """Half as loud in every thread but that in which it was built."""
 
     def __init__(self):
@@ -81,17 +87,17 @@ class OtherThread(Wide):
         return x if threading.get_ident() == self.mine else 0.5 * x
 
 
-class ShortClipsExact(Wide):
+class ShortClipsExact(Narrow):
     def change(self, x, rate):
         return x if x.shape[1] < rate else coarse(x)
 
 
-class LoudClipsCoarse(Wide):
+class LoudClipsCoarse(Narrow):
     def change(self, x, rate):
         return coarse(x) if np.abs(x).max() > 0.9 else x
 
 
-class CachesByLength(Wide):
+class CachesByLength(Narrow):
     """Gives the first clip of each length again."""
 
     def __init__(self):
@@ -112,14 +118,14 @@ class Drifts(Wide):
         return np.stack([np.interp(t / 1.001, t, row) for row in x])
 
 
-class ClipsAtMinus1(Wide):
+class ClipsAtMinus1(Narrow):
     """Cuts at -1 dB of full scale."""
 
     def distort(self, x, rate):
         return np.clip(x, -(10 ** (-1 / 20)), 10 ** (-1 / 20))
 
 
-class LosesALastFrame(Wide):
+class LosesALastFrame(Narrow):
     """Of clips with 3, 10, 17 ... frames."""
 
     def distort(self, x, rate):
@@ -128,7 +134,7 @@ class LosesALastFrame(Wide):
         return np.where(np.arange(x.shape[1]) < (frames - 1) * hop, x, 0.0) if frames % 7 == 3 else x
 
 
-class SwapsInBatches(Wide):
+class SwapsInBatches(Narrow):
     """Of five and more, two clips of which have each other's sound."""
 
     def decode(self, codes):
@@ -143,7 +149,7 @@ class SwapsInBatches(Wide):
         return outputs
 
 
-class HeldByTheEncoder(Wide):
+class HeldByTheEncoder(Narrow):
     """Sends nothing; its decoder is the object that has encoded."""
 
     def encode(self, batch):
@@ -158,7 +164,7 @@ class DeclaresATenth(Wide):
     rates, channels, bps = (16000,), (1,), 25600.0
 
 
-class AddsAConstant(Wide):
+class AddsAConstant(Narrow):
     def distort(self, x, rate):
         return x + 0.05
 
@@ -202,17 +208,17 @@ class TurnsEverySeventh(Wide):
         return x if self.turn % 7 else -x
 
 
-class TurnsQuietClips(Wide):
+class TurnsQuietClips(Narrow):
     def distort(self, x, rate):
         return -x if np.abs(x).max() < 0.1 else x
 
 
-class SilentAfter3s(Wide):
+class SilentAfter3s(Narrow):
     def distort(self, x, rate):
         return np.where(np.arange(x.shape[1]) < 3 * rate, x, 0.0)
 
 
-class SendsSideAsText(Wide):
+class SendsSideAsText(Narrow):
     def encode(self, batch):
         return [
             Codes((), a.num_samples, a.sample_rate_hz, (b"\0",), side={"is": a.samples.tobytes().hex()}) for a in batch
@@ -223,7 +229,7 @@ class SendsSideAsText(Wide):
         return [Audio(x.reshape(-1, c.num_samples), c.sample_rate_hz) for x, c in zip(sent, codes)]
 
 
-class PassesOnDisk(Wide):
+class PassesOnDisk(Narrow):
     """Sends a number, which names a file with the sound."""
 
     def encode(self, batch):
@@ -241,7 +247,7 @@ class PassesOnDisk(Wide):
         return [Audio(np.load(self.path(int.from_bytes(c.packets[0], "little"))), c.sample_rate_hz) for c in codes]
 
 
-class SaysCausal(Wide):
+class SaysCausal(Narrow):
     """Scales by the peak of the whole clip."""
 
     def encode_one(self, x, rate):
@@ -253,7 +259,7 @@ class SaysCausal(Wide):
         return super().decode_one(item) * item.side["peak"]
 
 
-class LeaksOverLongClips(Wide):
+class LeaksOverLongClips(Narrow):
     """In a batch with other clips, one of more than 4 s has the mean of all in it."""
 
     def decode(self, codes):
