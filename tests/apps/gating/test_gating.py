@@ -389,19 +389,21 @@ def test_files_for_continuous_integration(repeats, tmp_path):
     assert len(table) == 20 and "<b>" not in text and "@all" not in text
 
 
-def test_the_command_line(repeats, tmp_path, cli):
+def test_the_command_line(repeats, tmp_path, cli, command):
     runs, draw = repeats
     worse = draw("worse", 0.4)
-    code, out, err = cli("gate", "freeze", *runs, "--out", "b.parquet", "--json")
+    code, out, err = command("gate", "freeze", *runs, "--out", "b.parquet", "--json")
     assert code == 0 and json.loads(out)["repeats"] == 3, err
-    assert cli("gate", "calibrate", "b.parquet", "--out", "gate.yaml")[0] == 0
+    assert command("gate", "calibrate", "b.parquet", "--out", "gate.yaml")[0] == 0
     options = ("--against", "b.parquet", "--spec", "gate.yaml", "--json")
-    code, out, _ = cli("gate", "check", runs[0], *options, "--junit", "j.xml", "--markdown", "m.md", "--page", "p.html")
+    code, out, _ = command(
+        "gate", "check", runs[0], *options, "--junit", "j.xml", "--markdown", "m.md", "--page", "p.html"
+    )
     assert code == 0 and json.loads(out)["passed"]
     assert all((tmp_path / name).is_file() for name in ("j.xml", "m.md", "p.html"))
     code, out, _ = cli("gate", "check", worse, *options)
     assert code == 1 and json.loads(out)["regressed"]
-    code, out, err = cli("gate", "check", worse, "--against", "nothing.parquet")
+    code, out, err = command("gate", "check", worse, "--against", "nothing.parquet")
     assert (code, out) == (2, "") and "nothing.parquet" in err
 
 

@@ -64,7 +64,7 @@ def test_json_is_all_that_stdout_holds(cli, tmp_path):
     assert facts["how"]["settings"]["reencodings"] == 1
 
 
-def test_a_fault_exits_with_3_and_input_with_2(cli, tmp_path, odd_codec):
+def test_a_fault_exits_with_3_and_input_with_2(cli, command, tmp_path, odd_codec):
     code, stdout, stderr = cli(
         "profile", "--codec", f"{odd_codec}:Broken,g711-ulaw", "--out", str(tmp_path / "p"), *SMALLER
     )
@@ -76,12 +76,12 @@ def test_a_fault_exits_with_3_and_input_with_2(cli, tmp_path, odd_codec):
         (("--codec", "g711-ulaw", "--data", str(tmp_path / "nothing")), "nothing"),
         (("--codec", "g711-ulaw", "--set", "nonsense"), "NAME.OPTION=VALUE"),
     ):
-        code, stdout, stderr = cli("profile", *arguments, "--out", str(tmp_path / "q"))
+        code, stdout, stderr = command("profile", *arguments, "--out", str(tmp_path / "q"))
         assert code == 2 and text in stderr
 
 
-def test_the_help_names_the_default_metrics(cli):
-    _, stdout, _ = cli("profile", "--help")
+def test_the_help_names_the_default_metrics(command):
+    _, stdout, _ = command("profile", "--help")
     assert ",".join(METRICS) in "".join(stdout.split())
 
 
