@@ -35,7 +35,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Running, choose_running
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UnknownName, UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
@@ -316,7 +316,7 @@ def _conclude(
     outcome = RunOutcome(
         out_folder.path,
         {(one, name): run for (one, name, words), run in runs.items() if words == request.control.words},
-        tuple((benchmark, name, str(error)) for benchmark, name, error in excluded),
+        _reasons(excluded),
         controls={key: run for key, run in runs.items() if key[2] != request.control.words},
     )
     request.running.on_folder(out_folder.path, out_folder.words)
@@ -372,6 +372,13 @@ def _check_no_loop() -> None:
     )
 
 
+def _reasons(excluded: Sequence[Excluded]) -> tuple[tuple[str, str, Diagnostic], ...]:
+    return tuple(
+        (one, name, Diagnostic("pair_cannot_run", cause=of_error(error), hint=error.hint or ""))
+        for one, name, error in excluded
+    )
+
+
 def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> RunOutcome:
     request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
     previews, excluded = [], []
@@ -385,7 +392,7 @@ def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder:
                 excluded.append((one.name, control.label(name), error))
     if not previews:
         raise excluded[0][2]
-    return RunOutcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))
+    return RunOutcome(folder, {}, _reasons(excluded), tuple(previews))
 
 
 def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: BenchmarkRequest) -> Run:

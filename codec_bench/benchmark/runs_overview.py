@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark.asking.benchmarks import Preview
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
@@ -35,7 +35,7 @@ class RunOutcome:
 
     folder: Path
     runs: Mapping[tuple[str, str], Run]
-    excluded: tuple[tuple[str, str, str], ...] = ()
+    excluded: tuple[tuple[str, str, Diagnostic], ...] = ()
     previews: tuple[Preview, ...] = ()
     controls: Mapping[tuple[str, str, str], Run] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ def write_overview(outcome: RunOutcome) -> None:
             problem = Diagnostic("not_a_summary", path=written, type=type(error).__name__, message=error)
             raise UserError(problem, hint="delete it and run its command again") from error
     excluded = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.excluded]
-    write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": excluded})
+    write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": to_json(excluded)})
 
 
 def metrics_of(row: Mapping[str, Any]) -> dict[str, MetricSummary]:

@@ -22,7 +22,7 @@ class Converted(NamedTuple):
     """The number of written rows, and the problems of the others by id."""
 
     rows: int
-    problems: dict[str, str]
+    problems: dict[str, Diagnostic]
 
 
 def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Converted:

@@ -119,7 +119,7 @@ class Source:
         return recorded_columns(self.samples)
 
     @cached_property
-    def problems(self) -> dict[str, str]:
+    def problems(self) -> dict[str, Diagnostic]:
         """The reason of each unusable sample, by id."""
         return {sample.id: reason for sample in self.samples if (reason := problem_of(sample)) is not None}
 

@@ -596,8 +596,11 @@ def test_a_model_without_a_voice_is_omitted_and_reported(tmp_path, define, ask):
     outcome, requests = ask(f"{text},{spoken}")
     assert len(requests) == 5 and list(outcome.runs) == [("mine", "echo")]
     ((benchmark, model, why),) = outcome.excluded
-    assert (benchmark, model) == ("spoken", "echo") and "needs answers in audio" in why and "gives text" in why
-    assert overview(tmp_path / "out")["left_out"] == [{"benchmark": "spoken", "model": "echo", "reason": why}]
+    cause = why.parameters["cause"]
+    assert (benchmark, model, why.code, cause.code) == ("spoken", "echo", "pair_cannot_run", "output_needed")
+    assert cause.parameters["needed"] == "audio" and "gives text" in why
+    (stored,) = overview(tmp_path / "out")["left_out"]
+    assert stored == {"benchmark": "spoken", "model": "echo", "reason": why, "reason_code": why.as_dict()}
     with refuses("output_needed", benchmark="spoken", needed="audio"):
         ask(spoken, out="other")
 
