@@ -374,7 +374,7 @@ def _check_no_loop() -> None:
 
 def _reasons(excluded: Sequence[Excluded]) -> tuple[tuple[str, str, Diagnostic], ...]:
     return tuple(
-        (one, name, Diagnostic("pair_cannot_run", cause=of_error(error), hint=error.hint or ""))
+        (one, name, Diagnostic("pair_cannot_run", cause=of_error(error), advice=error.hint or ""))
         for one, name, error in excluded
     )
 

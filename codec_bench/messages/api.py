@@ -26,7 +26,7 @@ SENTENCES = {
         "foreign_items": "{items} of {samples} items of '{path}' are not in '{folder}', such as '{example}'",
         "by_and_groups": "--by is the order of metrics, and --groups lists groups",
         "not_benchmark_run": "'{folder}' is no benchmark run, and others are",
-        "pair_cannot_run": lambda cause, hint: f"{cause} (hint: {hint})" if hint else str(cause),
+        "pair_cannot_run": lambda cause, advice: f"{cause} (hint: {advice})" if advice else str(cause),
         "no_benchmark_named": "no benchmark was named",
         "models_or_codecs": "got both models and codecs, or neither; expected one of them",
         "ray_options": "got options of a Ray cluster ({options}) without --executor ray",

@@ -32,6 +32,21 @@ SENTENCES = {
         "no_speech_in_span": (
             "the recording '{recording}' of the conversation '{id}' has no speech from {begin_s:g} to {end_s:g} s"
         ),
+        "connection_late": "the service did not open the connection in time",
+        "words_without_sound": "the service answered in words and sent no sound",
+        "frames_late": lambda p99_s, most_s, frame_s, limit_s: (
+            f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99_s:.0f} ms and the most "
+            f"is {1000 * most_s:.0f} ms; expected at most {1000 * frame_s:.0f} and {1000 * limit_s:.0f} ms"
+        ),
+        "frames_waiting": "slower than real time: {frames} frames of sound waited for the model",
+        "connection_closed": "the service closed the connection after {at_s:.2f} s of the session",
+        "odd_sound_bytes": "a message holds {bytes} bytes of sound, which are no 16-bit samples",
+        "sound_beyond_session": "more sound came than the {most_s:g} s of the longest session hold",
+        "message_twice": "the message '{id}' came twice",
+        "sound_after_answer": ("sound of the answer '{answer}' came after the service had ended it or started another"),
+        "session_not_begun": "the service did not begin the session within {limit_s:g} s",
+        "session_too_long": "the session was not over after {longest_s:g} s, the longest that the script allows",
+        "clock_went_back": "the clock went back by {by_s:.3f} s",
         "needs_parselmouth": "pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'",
     },
 }

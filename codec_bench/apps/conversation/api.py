@@ -41,7 +41,7 @@ from codec_bench.config.registry import is_own_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import describe_machine
 from codec_bench.features.base import Feature
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.messages.errors import UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
@@ -430,7 +430,7 @@ async def _ask_judge(
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
     for session in sessions:
         about = {"system": system, "session": session.id}
-        yield {**about, "event": "session", "status": session.status, "reason": session.reason,
+        yield {**about, "event": "session", "status": session.status, **to_json({"reason": session.reason}),
             "end_s": session.duration_s}  # fmt: skip
         for event in session.events:
             yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s,

@@ -80,8 +80,7 @@ class _Streamed(_ProcessLine):
         self._there.set()
         if len(self._waiting) * FRAME_S > STALLED_S and not self._work.done():
             self._work.cancel()
-            why = f"slower than real time: {len(self._waiting)} frames of sound waited for the model"
-            self._out.put_nowait(TooSlow(why))
+            self._out.put_nowait(TooSlow(Diagnostic("frames_waiting", frames=len(self._waiting))))
 
     async def close(self) -> None:
         self._work.cancel()

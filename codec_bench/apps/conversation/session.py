@@ -23,7 +23,7 @@ import numpy as np
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Network, Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
-from codec_bench.messages import as_reason
+from codec_bench.messages import Diagnostic, as_reason, from_json, of_error, to_json
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
@@ -90,12 +90,14 @@ class Session:
         """Convert to JSON values, without the tracks."""
         facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*TRACKS, "events", "packets")}
         packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
-        return {**facts, "events": [asdict(event) for event in self.events], "packets": packets}
+        reason = to_json({"reason": self.reason})
+        return {**facts, **reason, "events": [asdict(event) for event in self.events], "packets": packets}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
         """Restore from `as_dict` and the tracks."""
         values: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
+        values |= from_json({name: facts[name] for name in ("reason", "reason_code") if name in facts})
         session = cls(**{**values, **tracks})
         session.events, session.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
         session.stops = [(at_s, end_s) for at_s, end_s in session.stops]
@@ -215,17 +217,17 @@ async def hold_conversation(
         async with model.connected() as socket:
             await _converse(_Line(model, socket, held, playback, script), user, script.longest_s)
     except _SessionFailed as end:
-        held.status, held.reason = "failed", str(end)
+        held.status, held.reason = "failed", of_error(end)
     except Denied as denied:
         raise UserError(as_reason(denied.reason, "service_refusal"), hint=denied.hint) from None
     except TooSlow as slow:
-        held.status, held.reason = "refused", str(slow)
+        held.status, held.reason = "refused", of_error(slow)
     except (Retryable, RequestFailed) as trouble:
-        held.status, held.reason = "failed", trouble.reason
+        held.status, held.reason = "failed", as_reason(trouble.reason)
     except AudioError as error:
-        held.status, held.reason = "failed", error.message
+        held.status, held.reason = "failed", as_reason(error.message)
     except TimeoutError:
-        held.status, held.reason = "failed", "the service did not open the connection in time"
+        held.status, held.reason = "failed", Diagnostic("connection_late")
     _close(held, playback, user)
     return held
 
@@ -238,22 +240,19 @@ def _close(held: Session, playback: Playback, user: User) -> None:
     held.heard = playback.track(round(held.duration_s * held.heard_hz))
     held.lost = np.concatenate([held.lost, *playback.discarded])
     if held.status == "ok" and held.text and not playback.packets:
-        held.status, held.reason = "failed", "the service answered in words and sent no sound"
+        held.status, held.reason = "failed", Diagnostic("words_without_sound")
     if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):
         held.status, held.reason = "refused", reason
 
 
-def too_slow(late_s: np.ndarray, frame_s: float) -> str:
-    """Describe why lateness `(frames,)` disqualifies a session; empty if it does not."""
+def too_slow(late_s: np.ndarray, frame_s: float) -> Diagnostic | None:
+    """Why lateness `(frames,)` disqualifies a session; None if it does not."""
     if not late_s.size:
-        return ""
+        return None
     p99, most = float(np.quantile(late_s, 0.99)), float(late_s.max())
     if p99 <= frame_s and most <= STALLED_S:
-        return ""
-    return (
-        f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99:.0f} ms and the most is "
-        f"{1000 * most:.0f} ms; expected at most {1000 * frame_s:.0f} and {1000 * STALLED_S:.0f} ms"
-    )
+        return None
+    return Diagnostic("frames_late", p99_s=p99, most_s=most, frame_s=frame_s, limit_s=STALLED_S)
 
 
 class _Line:
@@ -293,7 +292,7 @@ class _Line:
                 await self._take(message)
             else:
                 self._down.put(message)
-        raise _SessionFailed(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
+        raise _SessionFailed(Diagnostic("connection_closed", at_s=max(0.0, self.now_s())))
 
     async def _take(self, message: Any) -> None:
         at_s = max(0.0, self.now_s())
@@ -317,23 +316,19 @@ class _Line:
 
     def _play(self, event: ServiceEvent, at_s: float) -> None:
         if len(event.sound) % 2:
-            raise _SessionFailed(f"a message holds {len(event.sound)} bytes of sound, which are no 16-bit samples")
+            raise _SessionFailed(Diagnostic("odd_sound_bytes", bytes=len(event.sound)))
         try:
             self.playback.add(at_s, np.frombuffer(event.sound, "<i2"), event.answer, event.item)
         except TooMuch:
-            raise _SessionFailed(
-                f"more sound came than the {self.playback.most_s:g} s of the longest session hold"
-            ) from None
+            raise _SessionFailed(Diagnostic("sound_beyond_session", most_s=self.playback.most_s)) from None
 
     def _check(self, event: ServiceEvent) -> None:
         """Raise `_SessionFailed` for a repeated message, or audio after its answer's end."""
         if event.id and event.id in self._ids:
-            raise _SessionFailed(f"the message '{clean(event.id)}' came twice")
+            raise _SessionFailed(Diagnostic("message_twice", id=clean(event.id)))
         self._ids.add(event.id)
         if event.sound and event.answer and event.answer in self._done:
-            raise _SessionFailed(
-                f"sound of the answer '{clean(event.answer)}' came after the service had ended it or started another"
-            )
+            raise _SessionFailed(Diagnostic("sound_after_answer", answer=clean(event.answer)))
         if event.sound and event.answer != self._answer:
             self._done |= {self._answer} - {""}
             self._answer = event.answer
@@ -349,7 +344,7 @@ async def _converse(line: _Line, user: User, longest_s: float) -> None:
         waiting.cancel()
         await _raise(tasks)
         if not line.ready.is_set():
-            raise _SessionFailed(f"the service did not begin the session within {READY_S:g} s")
+            raise _SessionFailed(Diagnostic("session_not_begun", limit_s=READY_S))
         await _send(line, user, tasks, longest_s)
     finally:
         for task in tasks:
@@ -377,14 +372,14 @@ async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], lo
         if samples is None:
             return
         if now_s >= longest_s:
-            raise _SessionFailed(f"the session was not over after {longest_s:g} s, the longest that the script allows")
+            raise _SessionFailed(Diagnostic("session_too_long", longest_s=longest_s))
         try:
             await line.send(line.model.frame(samples.tobytes()))
         except line.model.closed:
             await tasks[0]  # says when it was closed
         sent_s = line.now_s()
         if sent_s < before_s:
-            raise _SessionFailed(f"the clock went back by {before_s - sent_s:.3f} s")
+            raise _SessionFailed(Diagnostic("clock_went_back", by_s=before_s - sent_s))
         line.held.sent_s.append(round(sent_s, 5))
         before_s, number = sent_s, number + 1
 

@@ -79,13 +79,14 @@ def test_what_a_service_does_wrong_is_reported_in_each_dialect(talk):
     """Of Gemini's and of the stream's: the other session goes on."""
     turn = {"id": "a", "turns": [{"say": "short.wav", "at_s": 0.5}]}
     for model, serves in ((GEMINI, server.GeminiTalk), (LIVE, server.LiveTalk), (QWEN, server.BetaTalk)):
-        for plan, text in (
-            (server.Plan(odd="mute"), "did not begin the session within 15 s"),
-            (server.Plan(drops_at_s=1.5), "closed the connection after 1.5"),
-            (server.Plan(odd="odd"), "no 16-bit samples"),
-            (server.Plan(odd="hour"), "more sound came than the 15 s"),
+        for plan, expected in (
+            (server.Plan(odd="mute"), {"code": "session_not_begun", "limit_s": 15}),
+            (server.Plan(drops_at_s=1.5), {"code": "connection_closed", "at_s": pytest.approx(1.55, abs=0.05)}),
+            (server.Plan(odd="odd"), {"code": "odd_sound_bytes"}),
+            (server.Plan(odd="hour"), {"code": "sound_beyond_session", "most_s": 15}),
         ):
             plans = {"a": plan, "b": server.Plan(speed=1.0)}
             held, _ = talk.hold([turn, {**turn, "id": "b"}], plans, model=model, talk=serves, longest_s=15)
-            assert held["a"].status == "failed" and text in held["a"].reason, (model, held["a"].reason)
+            shown = held["a"].reason.as_dict()
+            assert held["a"].status == "failed" and {**shown, **expected} == shown, model
             assert held["b"].status == "ok", (model, held["b"].reason)
