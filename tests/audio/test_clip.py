@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from codec_bench.audio import clip as clips
+from codec_bench import types
 from codec_bench.audio.clip import Clip, SharedSounds, clip_digest, wav_bytes
 from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import wav_base64
@@ -20,13 +20,13 @@ RATE = 8_000
 @pytest.fixture
 def counted(monkeypatch):
     """How often bytes were decoded."""
-    calls, real = [], clips.decode_bytes
+    calls, real = [], types.decode_bytes
 
-    def decode(source, name):
+    def decode(source, name, *most_s):
         calls.append(name)
-        return real(source, name)
+        return real(source, name, *most_s)
 
-    monkeypatch.setattr(clips, "decode_bytes", decode)
+    monkeypatch.setattr(types, "decode_bytes", decode)
     return calls
 
 

@@ -306,13 +306,13 @@ def custom_file(tmp_path):
 
 
 def test_a_choice_by_language_asks_the_language_s_recogniser(monkeypatch, custom_file):
-    from codec_bench import config
+    from codec_bench.features.recognisers import names
 
     choice = {"version": 1, "languages": {"de": custom_file("German")}, "otherwise": custom_file("Any")}
-    read = config.read_config
-    monkeypatch.setattr(config, "config_names", lambda kind: ["mixed"] if kind == "recogniser" else [])
+    read = names.read_config
+    monkeypatch.setattr(names, "config_names", lambda kind: ["mixed"] if kind == "recogniser" else [])
     monkeypatch.setattr(
-        config, "read_config", lambda kind, name, *a: choice if name == "mixed" else read(kind, name, *a)
+        names, "read_config", lambda kind, name, *a: choice if name == "mixed" else read(kind, name, *a)
     )
     metric = build_metric("wer[mixed]")
     assert metric.features_of("de-AT") == ((custom_file("German"),), ())

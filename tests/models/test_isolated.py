@@ -391,7 +391,7 @@ def test_a_list_that_leaves_out_what_it_needs(isolated, tmp_path):
         (
             f"numpy==1.26.4 --hash=sha256:{'0' * 64}",
             ">=3.11,<3.13",
-            {"code": "environment_failed", "environment": "own", "status": 1},
+            {"code": "environment_failed", "environment": "own", "status": 1, "output": Containing("ash")},
         ),
         ("numpy==1.26.4", "3.99", {"code": "environment_python", "python": "3.99"}),
     ],

@@ -118,8 +118,8 @@ def test_a_codec_run_has_the_name_of_its_data(build, tmp_path):
     [
         ({"state": "answered"}, {}, UserError, {"code": "export_unfinished"}),
         ({"systems": ("a", "b")}, {}, UserError, {"code": "export_one_system", "systems": 2, "names": "a, b"}),
-        ({}, {"system": {"code": "unknown_name", "name": "c"}}, UnknownName, {"code": "unknown_name", "name": "c"}),
-        ({}, {"metric": {"code": "unknown_name", "name": "mos"}}, UnknownName, {"code": "unknown_name", "name": "mos"}),
+        ({}, {"system": "c"}, UnknownName, {"code": "unknown_name", "name": "c"}),
+        ({}, {"metric": "mos"}, UnknownName, {"code": "unknown_name", "name": "mos"}),
         ({}, {"metric": "pesq"}, UserError, {"code": "metric_without_value"}),
         ({"data": {"path": "rows.jsonl"}}, {}, UserError, {"code": "not_hub_data"}),
     ],

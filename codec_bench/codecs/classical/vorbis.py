@@ -10,6 +10,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, decode_packets
+from codec_bench.decoding.decode import opened_sound
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
@@ -48,7 +49,6 @@ def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
 
 def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, list[bytes]]:
     """Headers and audio packets."""
-    import av
     import soundfile
 
     file = io.BytesIO()
@@ -57,8 +57,7 @@ def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, 
     with soundfile.SoundFile(file, "w", rate_hz, samples.shape[0], **facts) as out:
         for start in range(0, samples.shape[1], _BLOCK):
             out.write(np.clip(samples[:, start : start + _BLOCK].T, -1, 1))
-    file.seek(0)
-    with av.open(file, "r", format="ogg") as container:
+    with opened_sound(file.getvalue()) as container:
         stream = container.streams.audio[0]
         packets = [bytes(packet) for packet in container.demux(stream) if packet.size]
         return bytes(stream.codec_context.extradata or b""), packets

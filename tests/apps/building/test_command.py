@@ -54,7 +54,7 @@ def test_sheets_are_written_and_what_cannot_be_is_one_sentence(cli, recipe, tmp_
     (tmp_path / "answers.json").write_text("{}")
     for options, text in (
         (("--private",), "none is pushed"),
-        (("--push", "me/set"), "does not name the licence"),
+        (("--push", "me/set"), "names no licence"),
         (("--reviewed", "answers.json"), "no file holds an answer"),
         (("--reviewed", "nothing.json"), "no file holds an answer"),
     ):

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from codec_bench import types
 from codec_bench.audio import clip as clips
 from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.benchmark.asking.variants import Draws, arrange_options, with_seed
@@ -46,7 +47,7 @@ def calls(monkeypatch):
         held[name] += 1
         return real(*options)
 
-    for module, name in ((clips, "decode_bytes"), (clips, "prepare"), (sounds, "wav_bytes")):
+    for module, name in ((types, "decode_bytes"), (clips, "prepare"), (sounds, "wav_bytes")):
         monkeypatch.setattr(module, name, partial(counted, name, getattr(module, name)))
     return held
 

@@ -143,4 +143,4 @@ def test_hosts_of_workspaces_are_the_vendors_own():
     }  # fmt: skip
     assert {url: is_vendor(url) for url in hosts} == hosts
     workspace = load_model("qwen3.5-omni-plus", {"base_url": next(iter(hosts))})
-    assert workspace.called("repetition_penalty") is None and not workspace.tells_apart
+    assert workspace.service_parameter("repetition_penalty") is None and not workspace.tells_apart
