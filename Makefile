@@ -32,7 +32,7 @@ demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	@echo "17,700 tests: about 11 minutes on two cores. 'make test-core' takes under three."
+	@echo "16,500 tests: about 9 minutes on two cores. 'make test-core' takes under three."
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The rooms of the core, without networks, models, pages in a browser and the files that take longest.

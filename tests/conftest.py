@@ -181,6 +181,8 @@ LONG_FILES = [
     "apps/conversation/test_judged.py",
     "store/test_export.py",
 ]
+ENVIRONMENT: dict[str, str] = {}
+"""The variables that libraries read when they are imported, as they were before the first test."""
 PROGRAM_FILES = {
     "apps/building/test_whole.py", "apps/cluster/test_real_slurm.py", "audio/test_loudness.py",
     "benchmark/metrics/test_captions.py",
@@ -309,6 +311,7 @@ def _forked_workers():
     """
     from codec_bench.engine import pool
 
+    ENVIRONMENT.update(forked.read_at_import(os.environ))
     if sys.platform != "linux":
         yield
         return
@@ -426,6 +429,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
         note_peak(item)
         let_go(item.module)
+        restore_environment()
         if hasattr(item.config, "workerinput"):  # the reports, 3 KB for each phase of a test, have been sent
             item.config.pluginmanager.get_plugin("terminalreporter").stats.clear()
         give_back(item.config, AND_AFTER // 4, freezes=True)
@@ -461,6 +465,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node, error) -> None:
     """Takes what a process of tests noted; one that died has told nothing."""
     node.config.stash[PEAKS] += [tuple(one) for one in getattr(node, "workeroutput", {}).get("peaks", ())]
+
+
+def restore_environment() -> None:
+    """Take back what imports of a file's tests set: in another environment, later files' commands would not be forked."""
+    for name in {*forked.read_at_import(os.environ), *ENVIRONMENT} - forked.OF_SCIKIT_LEARN:
+        if name in ENVIRONMENT:
+            os.environ[name] = ENVIRONMENT[name]
+        else:
+            os.environ.pop(name, None)
 
 
 def let_go(module) -> None:

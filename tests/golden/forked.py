@@ -104,7 +104,7 @@ class Started:
         from codec_bench.engine.pool import thread_variables
 
         program, arguments = command[: len(WORKER)], command[len(WORKER) + 1 :]
-        if program != WORKER or _at_import({**thread_variables(1), **env}) != _at_import(self._environment):
+        if program != WORKER or read_at_import({**thread_variables(1), **env}) != read_at_import(self._environment):
             return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
         with open(os.devnull, "wb") as nowhere:
             files = [nowhere if file == subprocess.DEVNULL else file for file in (stdout, stderr)]
@@ -118,7 +118,7 @@ class Started:
 
         env = {**(os.environ if env is None else env)}
         forks = command[: len(COMMAND)] == COMMAND or (command[0] == sys.executable and command[1].endswith(".py"))
-        if not forks or _at_import({**env, **thread_variables(1)}) != _at_import(self._environment):
+        if not forks or read_at_import({**env, **thread_variables(1)}) != read_at_import(self._environment):
             pipe = subprocess.PIPE
             return subprocess.Popen(command, cwd=cwd, stdout=pipe, stderr=pipe, text=True, env=env)
         program, arguments = (command[1], command[2:]) if command[1] != "-P" else (None, command[len(COMMAND) :])
@@ -214,7 +214,7 @@ def start(command: list[str], *, cwd: Any, forks: bool = True) -> Any:
     return subprocess.Popen(command, cwd=cwd, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed)
 
 
-def _at_import(environment: dict[str, str]) -> dict[str, str]:
+def read_at_import(environment: dict[str, str]) -> dict[str, str]:
     read = {name: value for name, value in environment.items() if name.startswith(READ_AT_IMPORT)}
     return {name: value for name, value in read.items() if name not in OF_SCIKIT_LEARN}
 
