@@ -188,7 +188,8 @@ class Forked:
         return texts
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
