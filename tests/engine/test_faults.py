@@ -24,7 +24,7 @@ REQUESTS = [
     "--data",
     "embedded",
     "--metrics",
-    "stoi,snr,si_sdr,bitrate",
+    "stoi,pesq_wb,si_sdr,bitrate",
     "--no-cache",
     "--no-check",
 ]
