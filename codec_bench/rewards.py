@@ -16,6 +16,7 @@ from typing import Any
 
 from codec_bench.apps.serving.items import Item
 from codec_bench.apps.serving.rewards import NoReward, Reward, RewardSpec, compute_reward, read_reward
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 __all__ = [
@@ -46,7 +47,11 @@ def compute_rewards(scorer: Any, reward: RewardInput, items: Sequence[Item | Map
     rewards = []
     for index, result in enumerate(scorer.score(items)):
         if result.unreadable is not None:
-            raise NoReward(f"item {index}: {result.unreadable}", next(iter(spec.terms.values())).metric, None)
+            raise NoReward(
+                Diagnostic("at_item", index=index, cause=result.unreadable),
+                next(iter(spec.terms.values())).metric,
+                None,
+            )
         rewards.append(compute_reward(spec, result.scores))
     return rewards
 
@@ -126,7 +131,7 @@ def build_compute_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[
     ) -> dict[str, float]:
         extra = dict(extra_info or {})
         if "audio" not in extra and isinstance(solution_str, str):
-            raise UserError("extra_info has no audio", hint="put the generated audio into extra_info['audio']")
+            raise UserError("extra_info_without_audio", hint="put the generated audio into extra_info['audio']")
         names = ("reference", "reference_id", "language")
         fields = {name: _value_of(name, extra[name]) for name in names if extra.get(name) is not None}
         item = {"audio": _audio_of(extra.get("audio", solution_str)), "text": ground_truth, **fields}

@@ -23,7 +23,9 @@ def _torch_metric() -> Any:
         import torch
         import torchmetrics
     except ImportError as error:
-        raise UserError("TorchMetric needs the package 'torchmetrics'", hint="pip install torchmetrics") from error
+        raise UserError(
+            "package_not_installed", feature="TorchMetric", package="torchmetrics", hint="pip install torchmetrics"
+        ) from error
     from codec_bench.api.load_metric import load_metric
     from codec_bench.config.option import names
     from codec_bench.metrics import build_metric, expand
@@ -63,7 +65,7 @@ def _torch_metric() -> Any:
             super().__init__(**more)
             metrics = {one: build_metric(one) for one in expand(names(name))}
             if sets := [one for one, metric in metrics.items() if metric.aggregate not in ("mean", "ratio")]:
-                raise UserError(f"{', '.join(sets)} is computed over all items at once", hint="use evaluate or score")
+                raise UserError("set_metrics", metrics=", ".join(sets), hint="use evaluate or score")
             self._names = tuple(metrics)
             self._options: dict[str, Any] = {"name": name, "device": device, "weights": weights}
             self._rate_hz = sample_rate_hz

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.cache import ResponseCache, StoredModel
 
@@ -21,9 +20,7 @@ def evict_answers(model: str | None) -> int:
     with _open_cache() as cache:
         names = [one.model for one in cache.list_models()]
         if model is not None and model not in names:
-            raise UserError(
-                Diagnostic("no_cached_answers", model=model), hint=f"there are {', '.join(names) or 'none'}"
-            )
+            raise UserError("no_cached_answers", model=model, hint=f"there are {', '.join(names) or 'none'}")
         return cache.evict(model)
 
 

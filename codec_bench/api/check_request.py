@@ -16,7 +16,6 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Source
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.plan import build_plan
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError
 
 
@@ -57,8 +56,7 @@ def _check_questions(arguments: Mapping[str, Any]) -> None:
 def _check_evaluation(evaluation: Evaluation) -> None:
     if not len(evaluation.source):
         raise UserError(
-            Diagnostic("data_without_samples", label=f"'{evaluation.source.name}'"),
-            hint="name data that holds at least one",
+            "data_without_samples", label=f"'{evaluation.source.name}'", hint="name data that holds at least one"
         )
     plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, evaluation.source.languages)
     for system in plan.systems:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.open_run import open_run
@@ -128,7 +127,7 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
     if len(runs) == 1:
         return _pair_within(runs[0], requested or list(runs[0].systems))
     if len(runs) != 2:
-        raise UserError(Diagnostic("runs_to_compare", runs=len(runs)))
+        raise UserError("runs_to_compare", runs=len(runs))
     return _pair_across(runs[0], runs[1], requested)
 
 
@@ -137,13 +136,10 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSyst
         _check_system(run, name)
     if len(run.systems) == 1:
         raise UserError(
-            Diagnostic("one_system", folder=run.folder, systems=requested[0]),
-            hint="name a second run over the same data",
+            "one_system", folder=run.folder, systems=requested[0], hint="name a second run over the same data"
         )
     if len(set(requested)) < 2 or len(set(requested)) < len(requested):
-        raise UserError(
-            Diagnostic("different_systems_expected", systems=", ".join(requested)), hint="use --systems A,B"
-        )
+        raise UserError("different_systems_expected", systems=", ".join(requested), hint="use --systems A,B")
     return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
 
 
@@ -158,7 +154,9 @@ def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tupl
             pairs = [(next(iter(first.systems)), next(iter(second.systems)))]
     if not pairs:
         raise UserError(
-            Diagnostic("no_system_shared", one=", ".join(first.systems), other=", ".join(second.systems)),
+            "no_system_shared",
+            one=", ".join(first.systems),
+            other=", ".join(second.systems),
             hint="name one of each with --systems A,B",
         )
     _check_same_questions(first, second)
@@ -174,18 +172,20 @@ def _check_same_questions(first: Run, second: Run) -> None:
     benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
     if benchmarks[0] != benchmarks[1]:
         raise UserError(
-            Diagnostic("runs_of_two_benchmarks", one=benchmarks[0] or "none", other=benchmarks[1] or "none"),
+            "runs_of_two_benchmarks",
+            one=benchmarks[0] or "none",
+            other=benchmarks[1] or "none",
             hint="compare runs of one benchmark",
         )
     if other := _other_questions(first, second):
         raise UserError(
-            Diagnostic("questions_differ", question=other[0], questions=len(other)),
-            hint="compare runs over the same data",
+            "questions_differ", question=other[0], questions=len(other), hint="compare runs over the same data"
         )
     recognisers = [_recogniser_protocols(run) for run in (first, second)]
     if recognisers[0] != recognisers[1]:
         raise UserError(
-            Diagnostic("recognisers_differ", protocols=", ".join(map(" and ".join, recognisers))),
+            "recognisers_differ",
+            protocols=", ".join(map(" and ".join, recognisers)),
             hint="score one of them again on the device of the other: run --phase scores --rescore",
         )
 
@@ -226,16 +226,17 @@ def _compare_metrics(
     by_item = [m for m in shared if facts_a[m].get("aggregate") not in SETS]
     chosen = names(metrics) if metrics is not None else by_item or shared
     if not chosen:
-        raise UserError(Diagnostic("no_metric_shared", one=", ".join(facts_a), other=", ".join(facts_b)))
+        raise UserError("no_metric_shared", one=", ".join(facts_a), other=", ".join(facts_b))
     for name in chosen:
         for run, facts in ((run_a, facts_a), (run_b, facts_b)):
             if name not in facts:
                 raise UnknownName(f"metric in '{run.folder}'", name, facts)
         if facts_a[name]["protocol"] != facts_b[name]["protocol"]:
             raise UserError(
-                Diagnostic(
-                    "protocols_differ", metric=name, one=facts_a[name]["protocol"], other=facts_b[name]["protocol"]
-                ),
+                "protocols_differ",
+                metric=name,
+                one=facts_a[name]["protocol"],
+                other=facts_b[name]["protocol"],
                 hint="compare runs of one protocol, or leave this metric out with --metrics",
             )
         yield compare_metric(items_of(run_a, a, name), items_of(run_b, b, name), name, facts_a[name], seed)

@@ -15,7 +15,6 @@ from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
 from codec_bench.engine.running import Progress, Running, choose_running, report_nothing
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import results_stand, write_results
@@ -76,7 +75,10 @@ def show_progress(running: Running, progress: bool | Progress | None) -> Iterato
         yield replace(running, progress=progress)
     elif not isinstance(progress, bool | None):
         raise UserError(
-            Diagnostic("option_value", option="progress", value=repr(progress), expected="True, False or a function"),
+            "option_value",
+            option="progress",
+            value=repr(progress),
+            expected="True, False or a function",
             hint="True shows a line",
         )
     elif progress or (progress is None and running.progress is report_nothing and in_notebook()):

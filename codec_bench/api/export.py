@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report import harnesses, hugging_face, submission
 from codec_bench.report.open_run import Run, open_run
@@ -71,21 +70,20 @@ def export(
         return Exported(excluded, text.getvalue())
     if alignment and (summary or form not in FORMATS):
         raise UserError(
-            Diagnostic(
-                "option_for", option="--alignment", kind="every score as a row", requested=f"the format '{form}'"
-            ),
+            "option_for",
+            option="--alignment",
+            kind="every score as a row",
+            requested=f"the format '{form}'",
             hint=f"use --format {', '.join(FORMATS)}",
         )
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
             raise UserError(
-                Diagnostic(
-                    "option_for",
-                    option="--system or --metric",
-                    kind=" and ".join(hugging_face.FORMATS),
-                    requested=f"the format '{form}'",
-                ),
+                "option_for",
+                option="--system or --metric",
+                kind=" and ".join(hugging_face.FORMATS),
+                requested=f"the format '{form}'",
                 hint="omit them",
             )
         if summary:
@@ -97,19 +95,16 @@ def export(
         return Exported()
     if summary:
         raise UserError(
-            Diagnostic("option_for", option="--summary", kind="tables", requested=f"the format '{form}'"),
-            hint="leave it out",
+            "option_for", option="--summary", kind="tables", requested=f"the format '{form}'", hint="leave it out"
         )
     if form in hugging_face.FORMATS:
         return Exported(tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric)))
     if metric is not None:
         raise UserError(
-            Diagnostic(
-                "option_for",
-                option="--metric",
-                kind=" and ".join(hugging_face.FORMATS),
-                requested=f"the format '{form}'",
-            ),
+            "option_for",
+            option="--metric",
+            kind=" and ".join(hugging_face.FORMATS),
+            requested=f"the format '{form}'",
             hint="leave it out",
         )
     return Exported(tuple(harnesses.export_harness(_open(run), form, target, system=system)))

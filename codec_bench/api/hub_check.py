@@ -93,7 +93,7 @@ def write_pins(path: str | os.PathLike[str], seen: Mapping[str, HubState]) -> No
 
     pins: Any = load_yaml(path) if os.path.exists(path) else {}
     if not isinstance(pins, dict):
-        raise UserError(Diagnostic("not_pins", path=path), hint="name another file")
+        raise UserError("not_pins", path=path, hint="name another file")
     merged = {**pins, **{name: one.as_dict() for name, one in seen.items()}}
     with on_disk("file_not_writable", path=path):
         with open(path, "w", encoding="utf-8") as file:

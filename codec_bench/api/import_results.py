@@ -69,7 +69,7 @@ def import_results(
     name = system or path.stem
     folder = Path(out)
     if (folder / "run.sqlite").exists():
-        raise UserError(Diagnostic("holds_a_run", folder=folder), hint="name another folder")
+        raise UserError("holds_a_run", folder=folder, hint="name another folder")
     about = _describe_run(path, imported.samples, beside) if beside else _describe_file(path, imported.samples)
     in_file = {sample.id for sample in imported.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -115,16 +115,21 @@ def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLi
         samples_of_run = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
     if meta.get("benchmark"):
         raise UserError(
-            Diagnostic("run_of_benchmark", folder=folder, benchmark=meta["benchmark"].get("name")),
+            "run_of_benchmark",
+            folder=folder,
+            benchmark=meta["benchmark"].get("name"),
             hint="leave the run out; the numbers then stand on a leaderboard of their own",
         )
     known = {sample.id for sample in samples_of_run}
     other = [sample.id for sample in samples if sample.id not in known]
     if other:
         raise UserError(
-            Diagnostic(
-                "foreign_items", items=len(other), samples=len(samples), path=path, folder=folder, example=other[0]
-            ),
+            "foreign_items",
+            items=len(other),
+            samples=len(samples),
+            path=path,
+            folder=folder,
+            example=other[0],
             hint="name a run over the same data with the same ids, or no run",
         )
     config = meta.get("config") or {}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.config.registry import doc_summary
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -41,10 +40,10 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
     for is_set, option in ((groups, "--groups"), (by, "--by")):
         if is_set and what != "metrics":
             raise UserError(
-                Diagnostic("option_for", option=option, kind="metrics", requested=what), hint="codec-bench list metrics"
+                "option_for", option=option, kind="metrics", requested=what, hint="codec-bench list metrics"
             )
     if groups and by:
-        raise UserError(Diagnostic("by_and_groups"), hint="leave one of them out")
+        raise UserError("by_and_groups", hint="leave one of them out")
     return group_rows() if groups else metric_rows(by or "about") if what == "metrics" else _list_rows(what)
 
 

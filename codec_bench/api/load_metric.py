@@ -18,7 +18,7 @@ from codec_bench.engine.plan import Plan, build_plan, list_features_read
 from codec_bench.engine.stage import Fault, compute_feature, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.features import load_feature
-from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages import of_error
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import (
@@ -96,7 +96,7 @@ class LoadedMetric:
         words = {"text": text, "language": language, "speaker": speaker}
         known = {role: _one_each(role, values, count) for role, values in words.items()}
         if len(others) != count:
-            raise UserError(Diagnostic("item_count", items=len(others), name="reference", count=count))
+            raise UserError("item_count", items=len(others), name="reference", count=count)
         scores: list[dict[str, Score]] = [{} for _ in estimates]
         good = []
         for index, sides in enumerate(zip(estimates, others)):
@@ -204,11 +204,9 @@ def _one_each(role: str, values: Any, count: int) -> list[str | None]:
     items = list(values) if isinstance(values, Iterable) else [values]
     for index, value in enumerate(items):
         if not isinstance(value, str | None):
-            raise UserError(
-                Diagnostic("item_type", name=f"{role} {index}", type=type(value).__name__, expected="a text or None")
-            )
+            raise UserError("item_type", name=f"{role} {index}", type=type(value).__name__, expected="a text or None")
     if len(items) != count:
-        raise UserError(Diagnostic("item_count", items=len(items), name=role, count=count))
+        raise UserError("item_count", items=len(items), name=role, count=count)
     return items
 
 

@@ -12,7 +12,6 @@ from codec_bench.benchmark.controls import record_controls
 from codec_bench.benchmark.run_request import safe_name
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
@@ -66,11 +65,11 @@ def merge(
     nested = ([one] if (one / DATABASE).is_file() else run_folders(one) for one in parents)
     groups = _groups(dict.fromkeys(folder for folders in nested for folder in folders))
     if not groups:
-        raise UserError(Diagnostic("no_part_named"), hint="name the run folders of the shards")
+        raise UserError("no_part_named", hint="name the run folders of the shards")
     if list(groups) == [()]:
         return _merge_group(groups[()], target, partial, page, notify)
     if () in groups:
-        raise UserError(Diagnostic("not_benchmark_run", folder=groups[()][0]), hint="merge one command's runs")
+        raise UserError("not_benchmark_run", folder=groups[()][0], hint="merge one command's runs")
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
         run = _merge_group(folders, target.joinpath(*map(safe_name, (benchmark, *model))), partial, page, notify)

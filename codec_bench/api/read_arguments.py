@@ -15,7 +15,6 @@ from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 
@@ -89,9 +88,7 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
     """The value of `Running.executor` for an executor and the fields of `OnRay`."""
     if read_executor(name) is None:
         if cluster:
-            raise UserError(
-                Diagnostic("ray_options", options=", ".join(cluster)), hint="add --executor ray, or leave them out"
-            )
+            raise UserError("ray_options", options=", ".join(cluster), hint="add --executor ray, or leave them out")
         return name
     return OnRay(**cluster)
 
@@ -111,25 +108,22 @@ def resolve_verb(
     running = pop_running(arguments)
     benchmarks = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
     if not benchmarks:
-        raise UserError(Diagnostic("no_benchmark_named"), hint="see codec-bench list benchmarks")
+        raise UserError("no_benchmark_named", hint="see codec-bench list benchmarks")
     if bool(names(request.model)) == bool(request.codec):
-        raise UserError(
-            Diagnostic("models_or_codecs"), hint="--model NAME (see: list models) or --codec NAME (see: list codecs)"
-        )
+        raise UserError("models_or_codecs", hint="--model NAME (see: list models) or --codec NAME (see: list codecs)")
     named = [*benchmarks, *names(request.model), *names(request.judge or "")]
     arguments |= {"benchmark": benchmarks, "options": group_options(request.set or {}, named)}
     if request.codec:
         if request.repeats != 1:
-            raise UserError(
-                Diagnostic("option_for", option="--repeats", kind="models", requested="codecs"), hint="leave it out"
-            )
+            raise UserError("option_for", option="--repeats", kind="models", requested="codecs", hint="leave it out")
         if request.dry_run:
-            raise UserError(
-                Diagnostic("option_for", option="--dry-run", kind="models", requested="codecs"), hint="leave it out"
-            )
+            raise UserError("option_for", option="--dry-run", kind="models", requested="codecs", hint="leave it out")
         if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
             raise UserError(
-                Diagnostic("option_for", option="--sound, --question or --controls", kind="models", requested="codecs"),
+                "option_for",
+                option="--sound, --question or --controls",
+                kind="models",
+                requested="codecs",
                 hint="leave them out",
             )
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}

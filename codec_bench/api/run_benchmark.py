@@ -181,33 +181,30 @@ class _ModelPlan:
 def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
     """Check a whole request, warn of its judges, and resolve its baseline."""
     if request.phase not in PHASES:
-        raise UserError(
-            Diagnostic("option_value", option="the phase", value=f"'{request.phase}'", expected=", ".join(PHASES))
-        )
+        raise UserError("option_value", option="the phase", value=f"'{request.phase}'", expected=", ".join(PHASES))
     check_repeats(request.repeats)
     check_wording(request.prompts)
     check_orders(request.choices)
     if request.controls and request.control:
-        raise UserError(Diagnostic("control_and_controls", control=request.control.words), hint="give one of them")
+        raise UserError("control_and_controls", control=request.control.words, hint="give one of them")
     if request.prompts == EACH and request.repeats > 1:
-        raise UserError(Diagnostic("repeats_with_wordings"), hint="give --prompts each or --repeats, not both")
+        raise UserError("repeats_with_wordings", hint="give --prompts each or --repeats, not both")
     if not benchmarks:
-        raise UserError(
-            Diagnostic("no_benchmark_named"), hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
-        )
+        raise UserError("no_benchmark_named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks")
     if not request.models:
-        raise UserError(
-            Diagnostic("no_model_named"), hint="codec-bench run NAME --model NAME; see codec-bench list models"
-        )
+        raise UserError("no_model_named", hint="codec-bench run NAME --model NAME; see codec-bench list models")
     if request.choices != AS_WRITTEN and not any(one.has_options for one in benchmarks):
         raise UserError(
-            Diagnostic("no_options_to_order", order=request.choices, benchmark=benchmarks[0].name),
+            "no_options_to_order",
+            order=request.choices,
+            benchmark=benchmarks[0].name,
             hint="leave out --choices; options within the text of a question cannot be put into another order",
         )
     judged = [one.name for one in benchmarks if any(map(is_judge_metric, one.metrics))]
     if judged and not request.judges and request.phase != "answers":
         raise UserError(
-            Diagnostic("judge_needed", benchmark=judged[0]),
+            "judge_needed",
+            benchmark=judged[0],
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
     _check_models(request)
@@ -367,9 +364,7 @@ def _check_no_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise UserError(
-        Diagnostic("inside_event_loop"), hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)"
-    )
+    raise UserError("inside_event_loop", hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)")
 
 
 def _reasons(excluded: Sequence[Excluded]) -> tuple[tuple[str, str, Diagnostic], ...]:
@@ -454,7 +449,7 @@ def run_codecs(
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
         if not runs:
-            raise UserError(Diagnostic("no_sample_in_shard", shard=own_shard), hint="use fewer shards")
+            raise UserError("no_sample_in_shard", shard=own_shard, hint="use fewer shards")
         outcome = RunOutcome(out_folder.path, runs)
         write_overview(outcome)
         mark_finished(out_folder.path)
@@ -487,9 +482,7 @@ def _resolve_codecs(
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
     for one in benchmarks:
         if one.kind != "codec":
-            raise UserError(
-                Diagnostic("benchmark_of_models", benchmark=one.name), hint=f"codec-bench run {one.name} --model NAME"
-            )
+            raise UserError("benchmark_of_models", benchmark=one.name, hint=f"codec-bench run {one.name} --model NAME")
     return systems, benchmarks, settings
 
 
@@ -544,7 +537,9 @@ def _fitting(
     for one in benchmarks:
         if one.kind == "codec":
             raise UserError(
-                Diagnostic("codec_benchmark_for_model", benchmark=one.name, model=info.name),
+                "codec_benchmark_for_model",
+                benchmark=one.name,
+                model=info.name,
                 hint=f"codec-bench run {one.name} --codec NAME",
             )
         try:
@@ -559,14 +554,14 @@ def _fitting(
 def _check_fit(one: Benchmark, info: ModelInfo) -> None:
     if one.wants == "likelihood" and one.wants not in info.outputs:
         raise UserError(
-            Diagnostic("likelihood_needed", benchmark=one.name, model=info.name),
+            "likelihood_needed",
+            benchmark=one.name,
+            model=info.name,
             hint="a model of this machine can define it: see Likelihoods in the documentation of benchmarks",
         )
     if one.wants not in info.outputs:
         gives = " and ".join(info.outputs)
-        raise UserError(
-            Diagnostic("output_needed", benchmark=one.name, needed=one.wants, model=info.name, output=gives)
-        )
+        raise UserError("output_needed", benchmark=one.name, needed=one.wants, model=info.name, output=gives)
     one.prompt_for(info)
 
 

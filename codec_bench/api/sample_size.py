@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.intervals import unit_codes
@@ -71,15 +70,15 @@ def sample_size(
     chosen = names(systems) if systems is not None else list(opened.systems)
     if len(opened.systems) == 1:
         raise UserError(
-            Diagnostic("one_system", folder=opened.folder, systems=", ".join(opened.systems)),
+            "one_system",
+            folder=opened.folder,
+            systems=", ".join(opened.systems),
             hint="name a run of two systems over the same data",
         )
     if len(chosen) != 2:
-        raise UserError(
-            Diagnostic("two_systems_expected", count=len(chosen), systems=", ".join(chosen)), hint="give --systems A,B"
-        )
+        raise UserError("two_systems_expected", count=len(chosen), systems=", ".join(chosen), hint="give --systems A,B")
     if not 0.5 <= power < 1:
-        raise UserError(Diagnostic("power_value", power=power))
+        raise UserError("power_value", power=power)
     for name in chosen:
         if name not in opened.systems:
             raise UnknownName(f"system in '{opened.folder}'", name, opened.systems)
@@ -89,11 +88,11 @@ def sample_size(
     a, b, _ = split_common(*(items_of(opened, name, metric) for name in chosen))
     if len(a) < 2:
         both = " and ".join(chosen)
-        raise UserError(Diagnostic("pilot_too_small", samples=len(a), metric=metric, systems=both))
+        raise UserError("pilot_too_small", samples=len(a), metric=metric, systems=both)
     fold = item_fold(metric, facts[metric].get("aggregate", ""))
     differences = item_differences(fold, parts_table(a), parts_table(b))
     if not np.isfinite(differences).all():
-        raise UserError(Diagnostic("one_sample_decides", metric=metric))
+        raise UserError("one_sample_decides", metric=metric)
     pilot = spread_of(differences, unit_codes([item.speaker for item in a], len(a)))
     plans = plans_for(pilot, difference, power=power)
     unit = facts[metric].get("unit", "")

@@ -29,7 +29,6 @@ from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import System, read_generated
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError, first_of
 from codec_bench.metrics import build_metric, chosen_metrics, expand
 from codec_bench.metrics.groups import needs_target
@@ -165,7 +164,9 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
     same = None if allow_same else sameness(matched.samples)
     if same is not None:
         raise UserError(
-            Diagnostic("is_the_reference", system=system.spec, cause=same),
+            "is_the_reference",
+            system=system.spec,
+            cause=same,
             hint="name the folder of the generated audio; for a lossless system add --allow-same (allow_same=True)",
         )
 
@@ -175,7 +176,8 @@ def _check_needs(chosen: Sequence[str]) -> None:
     metrics = [build_metric(name) for text in chosen for name in expand([text])]
     if unfit := [metric.name for metric in metrics if needs_target(metric)]:
         raise UserError(
-            Diagnostic("same_words_needed", metrics=first_of(unfit, 5)),
+            "same_words_needed",
+            metrics=first_of(unfit, 5),
             hint="leave these metrics out, or give --reference target if the audio of the data has the same words",
         )
 
@@ -193,4 +195,4 @@ def _match_system(system: System, source: Source, audio: Any, role: Role) -> Sou
     except UserError as error:
         if not system.titled:
             raise
-        raise UserError(Diagnostic("of_system", system=system.name, cause=error.message), hint=error.hint) from error
+        raise UserError("of_system", system=system.name, cause=error.message, hint=error.hint) from error

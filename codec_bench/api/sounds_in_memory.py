@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -53,8 +52,7 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
     """
     if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
         raise UserError(
-            Diagnostic("item_type", name=role, type=type(values).__name__, expected="sounds or a tensor of them"),
-            hint=_HINT,
+            "item_type", name=role, type=type(values).__name__, expected="sounds or a tensor of them", hint=_HINT
         )
     if isinstance(values, Audio):
         items: list[Any] = [values]
@@ -79,23 +77,26 @@ def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
         return _cut(role, list(values), lengths)
     if values.ndim == 2 and values.shape[0] > MOST_CHANNELS:
         raise UserError(
-            Diagnostic("shape_of_channels", name=role, shape=tuple(values.shape), channels=values.shape[0]),
+            "shape_of_channels",
+            name=role,
+            shape=tuple(values.shape),
+            channels=values.shape[0],
             hint="give lengths= for a batch (batch, samples)",
         )
     if values.ndim not in (1, 2):
-        raise UserError(Diagnostic("shape_unexpected", name=role, shape=tuple(values.shape)))
+        raise UserError("shape_unexpected", name=role, shape=tuple(values.shape))
     return [values]
 
 
 def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
     counts = [int(one) for one in (lengths.tolist() if _is_array(lengths) else lengths)]
     if len(counts) != len(items):
-        raise UserError(Diagnostic("item_count", items=len(counts), name="lengths", count=len(items)))
+        raise UserError("item_count", items=len(counts), name="lengths", count=len(items))
     for index, (item, count) in enumerate(zip(items, counts)):
         if isinstance(item, Audio):
-            raise UserError(Diagnostic("audio_with_length", name=role, index=index), hint="leave out lengths=")
+            raise UserError("audio_with_length", name=role, index=index, hint="leave out lengths=")
         if not 0 <= count <= item.shape[-1]:
-            raise UserError(Diagnostic("length_beyond", name=role, index=index, samples=item.shape[-1], length=count))
+            raise UserError("length_beyond", name=role, index=index, samples=item.shape[-1], length=count)
     return [item[..., :count] for item, count in zip(items, counts)]
 
 
@@ -118,11 +119,10 @@ def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, A
     if not isinstance(value, Audio):
         if not _is_array(value):
             raise UserError(
-                Diagnostic("item_type", name=name, type=type(value).__name__, expected="Audio, an array or a tensor"),
-                hint=_HINT,
+                "item_type", name=name, type=type(value).__name__, expected="Audio, an array or a tensor", hint=_HINT
             )
         if sample_rate_hz is None:
-            raise UserError(Diagnostic("no_rate_stated", name=name), hint="give sample_rate_hz=")
+            raise UserError("no_rate_stated", name=name, hint="give sample_rate_hz=")
         try:
             if there is None:
                 value = Audio(to_array(value), sample_rate_hz)

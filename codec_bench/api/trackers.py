@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, optional_package
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Summary
@@ -90,12 +89,10 @@ def parse_target(target: str) -> tuple[str, str]:
     name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(
-            Diagnostic(
-                "option_value",
-                option="--log",
-                value=f"'{target}'",
-                expected=f"{', '.join(TRACKERS)}, each perhaps with :WHERE",
-            ),
+            "option_value",
+            option="--log",
+            value=f"'{target}'",
+            expected=f"{', '.join(TRACKERS)}, each perhaps with :WHERE",
             hint="for example --log tensorboard or --log wandb:my-project",
         )
     _package(name)

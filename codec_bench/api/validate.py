@@ -122,7 +122,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
 
     settings = options.get(name) or {}
     if settings and not _takes_settings(name):
-        raise UserError(Diagnostic("takes_no_settings", name=name), hint="--set is for codecs, models and metrics")
+        raise UserError("takes_no_settings", name=name, hint="--set is for codecs, models and metrics")
     if os.path.isfile(os.path.join(name, DATABASE)):
         from codec_bench.report.open_run import open_run
 
@@ -151,7 +151,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
             return [f for member in metrics.expand([name]) for f in _check_metric(member, settings)]
         if not codecs.has_codec(base):
             if os.sep in name or os.path.splitext(name)[1][1:].isalpha():
-                raise UserError(Diagnostic("no_file_or_folder", path=name))
+                raise UserError("no_file_or_folder", path=name)
             known = [
                 *codecs.codec_names(), *metrics.REGISTRY.names(), *metrics.GROUPS, *benchmark_names(), *prompt_names(),
                 *model_names(), *REGISTERED,

@@ -23,7 +23,6 @@ from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure
 from codec_bench.engine.stage import compute_feature
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import Audio, Score
 
@@ -101,7 +100,7 @@ def verify_batching(
     alone = [run([k])[0] for k in range(len(clips))]
     reasons = [_missing_reason(result) for result in alone]
     if all(reason is not None for reason in reasons):
-        raise UserError(Diagnostic("batch_without_value", kind=kind, name=name, clips=len(clips), reason=reasons[0]))
+        raise UserError("batch_without_value", kind=kind, name=name, clips=len(clips), reason=reasons[0])
     orders = [list(range(len(clips))), list(rng.permutation(len(clips)))]
     relative, worst, worst_by = 0.0, labels[0], -1.0
     for order in orders:
@@ -132,7 +131,7 @@ def _verify_codec(request: CompareJob) -> BatchingResult:
         sections = measure(request, Path(folder) / "output.log")
     for section in sections.values():
         if section["state"] == "failed":
-            raise UserError(Diagnostic("codec_not_run", codec=request.codec, reason=section["reason"]))
+            raise UserError("codec_not_run", codec=request.codec, reason=section["reason"])
     result = sections["batches"]
     del result["state"]
     return BatchingResult(name=request.codec, kind="codec", **result)
@@ -141,7 +140,7 @@ def _verify_codec(request: CompareJob) -> BatchingResult:
 def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
     usable = [(s.id, s.audio) for s in open_source(data) if s.audio is not None and problem_of(s) is None][:limit]
     if len(usable) < 2:
-        raise UserError(Diagnostic("few_usable_clips", data=data, clips=len(usable)))
+        raise UserError("few_usable_clips", data=data, clips=len(usable))
     return tuple(usable)
 
 

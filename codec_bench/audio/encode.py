@@ -8,7 +8,6 @@ from typing import IO
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio
 
@@ -37,13 +36,11 @@ def _write(file: str | IO[bytes], audio: Audio) -> None:
 
     if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
         raise AudioError(
-            Diagnostic(
-                "flac_limits",
-                channels=audio.channels,
-                rate_hz=audio.sample_rate_hz,
-                most_channels=MOST_CHANNELS,
-                highest_hz=HIGHEST_HZ,
-            )
+            "flac_limits",
+            channels=audio.channels,
+            rate_hz=audio.sample_rate_hz,
+            most_channels=MOST_CHANNELS,
+            highest_hz=HIGHEST_HZ,
         )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)

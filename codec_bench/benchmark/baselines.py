@@ -10,7 +10,6 @@ from pathlib import Path
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import Alternative
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.controls import control_of
@@ -50,7 +49,7 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
     if baseline_folder is None and folder is None:
         return None
     if baseline_folder is not None and not (baseline_folder / DATABASE).is_file():
-        raise UserError(Diagnostic("baseline_without_answers", baseline_folder=baseline_folder), hint="run it first")
+        raise UserError("baseline_without_answers", baseline_folder=baseline_folder, hint="run it first")
     path = baseline_folder if baseline_folder is not None else stored_run(str(folder), benchmark)
     held = {}
     with closing(Run(path)) as run:
@@ -87,7 +86,7 @@ def stored_run(named: str, benchmark: str) -> Path:
         UserError: there is none, or there are several.
     """
     if not Path(named).is_dir():
-        raise UserError(Diagnostic("not_a_baseline", baseline=named))
+        raise UserError("not_a_baseline", baseline=named)
     paths = []
     for path in run_folders(named):
         with closing(Run(path)) as run:
@@ -95,7 +94,10 @@ def stored_run(named: str, benchmark: str) -> Path:
                 paths.append(path)
     if len(paths) != 1:
         raise UserError(
-            Diagnostic("baseline_of_several_runs", baseline=named, runs=len(paths), benchmark=benchmark),
+            "baseline_of_several_runs",
+            baseline=named,
+            runs=len(paths),
+            benchmark=benchmark,
             hint="name the folder of one run, such as OUT/BENCHMARK/MODEL",
         )
     return paths[0]

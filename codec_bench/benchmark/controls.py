@@ -72,23 +72,27 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
         UserError: there is no sound to replace, no options to choose from without the question, or nothing left.
     """
     if control and one.wants == "likelihood":
-        raise UserError(
-            Diagnostic("control_of_two_sounds", name=one.name),
-            hint="leave out --sound, --question and --controls",
-        )
+        raise UserError("control_of_two_sounds", name=one.name, hint="leave out --sound, --question and --controls")
     if control.sound != AS_WRITTEN and not _gives_sound(prompt):
         raise UserError(
-            Diagnostic("control_changes_no_sound", name=one.name, model=model, sound=control.sound),
+            "control_changes_no_sound",
+            name=one.name,
+            model=model,
+            sound=control.sound,
             hint="leave out --sound and --controls",
         )
     if control.sound == NONE and not _text_reads(prompt):
         raise UserError(
-            Diagnostic("control_leaves_nothing", name=one.name, model=model),
+            "control_leaves_nothing",
+            name=one.name,
+            model=model,
             hint="--sound silence gives as much silence in its place",
         )
     if control.question != AS_WRITTEN and not _can_hide_question(one, prompt):
         raise UserError(
-            Diagnostic("control_changes_no_question", name=one.name, question=control.question),
+            "control_changes_no_question",
+            name=one.name,
+            question=control.question,
             hint="leave out --question; options within the text of a question cannot be separated from it",
         )
 
@@ -238,7 +242,7 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
 
     messages = tuple(replace(turn, content=replaced(turn.content)) for turn in request.messages)
     if messages and not messages[-1].content:
-        raise UserError(Diagnostic("nothing_without_sound"))
+        raise UserError("nothing_without_sound")
     fields = {name: new for name, value in request.fields.items() if (new := instead(value)) is not None}
     remaining = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
     return replace(request, messages=tuple(remaining), fields=fields)
@@ -249,7 +253,7 @@ def _clips(request: Request) -> list[Clip]:
 
     if clips := list(clips_of(request)):
         return clips
-    raise UserError(Diagnostic("control_item_without_sound", id=request.id))
+    raise UserError("control_item_without_sound", id=request.id)
 
 
 def without_question(question: Question) -> Question:
@@ -300,7 +304,7 @@ def _shuffled(audio: Audio, key: bytes) -> Audio:
     step = max(1, round(PIECE_S * audio.sample_rate_hz))
     pieces = [audio.samples[:, at : at + step] for at in range(0, audio.samples.shape[1], step)]
     if len(pieces) < 2:
-        raise AudioError(Diagnostic("sound_too_short_to_cut", duration_s=audio.duration_s, piece_s=PIECE_S))
+        raise AudioError("sound_too_short_to_cut", duration_s=audio.duration_s, piece_s=PIECE_S)
     order: Sequence[int] = random.Random(key).sample(range(len(pieces)), len(pieces))
     if list(order) == sorted(order):
         order = [*order[1:], order[0]]

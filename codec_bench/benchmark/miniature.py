@@ -25,7 +25,6 @@ import soundfile
 
 from codec_bench.benchmark import Benchmark, benchmark_names, load_benchmark
 from codec_bench.config import load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import SOUNDS
 
@@ -55,9 +54,7 @@ def write_miniature(name: str, folder: Path) -> Path:
     benchmark = load(name)
     data, folder = benchmark.data, Path(folder)
     if data.repository is None:
-        raise UserError(
-            Diagnostic("reads_own_files", name=name), hint="run it with --limit to try a model on a few rows"
-        )
+        raise UserError("reads_own_files", name=name, hint="run it with --limit to try a model on a few rows")
     root = folder / data.repository
     if data.layout in _WRITERS:
         _WRITERS[data.layout](root, benchmark)

@@ -23,7 +23,6 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
@@ -61,7 +60,7 @@ class Terms:
         for name in ("max_cost_usd", "max_hours"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-                raise UserError(Diagnostic("not_above_zero", name=name, value=value))
+                raise UserError("not_above_zero", name=name, value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +179,7 @@ def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
     for judge in request.judges:
         label = judge_label(judge, request.options.get(judge))
         if label in judges:
-            raise UserError(
-                Diagnostic("same_judge", judges=judges[label], judge=judge), hint="name each judge once in --judge"
-            )
+            raise UserError("same_judge", judges=judges[label], judge=judge, hint="name each judge once in --judge")
         judges[label] = judge
     return judges
 
@@ -233,5 +230,5 @@ async def started_model(model: Model) -> None:
         raise
     except Exception as error:  # a user's own model may raise anything
         raise UserError(
-            Diagnostic("model_not_started_error", model=model.info.name, type=type(error).__name__, cause=error)
+            "model_not_started_error", model=model.info.name, type=type(error).__name__, cause=error
         ) from error

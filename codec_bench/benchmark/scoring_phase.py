@@ -20,7 +20,6 @@ from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import start_engine
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
@@ -50,7 +49,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, b
         siblings = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
         others = f"there are answers of {', '.join(siblings)}"
         hint = others if siblings else "run the phase 'answers' first, or name its folder"
-        raise UserError(Diagnostic("no_answers_to_score", folder=folder), hint=hint)
+        raise UserError("no_answers_to_score", folder=folder, hint=hint)
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
         by = {"by": list(grouped(run, request.by))} if request.by else {}

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.groups import command_group
 
@@ -41,6 +40,6 @@ def evict(
     from codec_bench.terminal.output import talk
 
     if (model is None) != everything:
-        raise UserError(Diagnostic("model_or_all_expected"), hint="codec-bench answers list shows the names")
+        raise UserError("model_or_all_expected", hint="codec-bench answers list shows the names")
     count = evict_answers(model)
     talk(f"{count:,} answer{'s are' if count != 1 else ' is'} forgotten")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.config import check_settings
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, plain
 from codec_bench.terminal.options import CallLimit, Device, Json, MemoryGib, Seed, Set
 from codec_bench.terminal.output import console, print_json, table
@@ -84,11 +83,10 @@ def validate(
 
 def _requested_names(names: list[str] | None, hub: bool, pins: Path | None) -> list[str]:
     if pins is not None and not hub:
-        raise UserError(Diagnostic("pins_without_hub"), hint="give --hub too")
+        raise UserError("pins_without_hub", hint="give --hub too")
     if not names and not hub:
         raise UserError(
-            Diagnostic("nothing_named_to_check"),
-            hint="codec-bench validate NAME, or --hub for all benchmarks on the hub",
+            "nothing_named_to_check", hint="codec-bench validate NAME, or --hub for all benchmarks on the hub"
         )
     from codec_bench.api.hub_check import list_hub_benchmarks
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.terminal.groups import command_group
 
@@ -90,7 +89,9 @@ def verify(names: Names = None, as_json: Json = False) -> None:
         talk(file.reason)
     if wrong:
         raise WeightsError(
-            Diagnostic("files_differ", wrong=len(wrong), files=len(checked)),
+            "files_differ",
+            wrong=len(wrong),
+            files=len(checked),
             hint="fetch them again: codec-bench weights fetch " + " ".join(dict.fromkeys(name for name, _ in wrong)),
         )
 
@@ -129,12 +130,10 @@ def fetch(
             sys.stdout.write(f"{fetched.folder}\n")
     if failures:
         raise WeightsError(
-            Diagnostic(
-                "checkpoints_not_fetched",
-                failed=len(failures),
-                checkpoints=len(names),
-                names=", ".join((n for n, _ in failures)),
-            )
+            "checkpoints_not_fetched",
+            failed=len(failures),
+            checkpoints=len(names),
+            names=", ".join((n for n, _ in failures)),
         )
 
 

@@ -23,7 +23,6 @@ from typing import Any
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
 from codec_bench.machine.process_state import build_preserving_torch
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import not_discrete
 
@@ -130,7 +129,7 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         (64000.0, (1, 8000), 0.0116)
     """
     if not isinstance(name, str):
-        raise UserError(Diagnostic("codec_name_type", type=type(name).__name__))
+        raise UserError("codec_name_type", type=type(name).__name__)
     chosen, bits = _without_bits({"device": device, "weights": weights, **options})
     if is_command_file(name):
         return _rounded(_load_command(name, chosen), bits)
@@ -236,13 +235,11 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
         head, _, attribute = name.rpartition(":")
         path = Path(head).expanduser()
         if path.suffix == ".py" and not path.is_file():
-            raise UserError(Diagnostic("no_file", path=path))
+            raise UserError("no_file", path=path)
         named = rf"\b{re.escape(attribute)}\b|{_DYNAMIC_NAMES}"
         if path.suffix == ".py" and not re.search(named, text := path.read_text("utf-8", "replace")):
             classes = ", ".join(re.findall(r"^class (\w+)", text, re.MULTILINE))
-            raise UserError(
-                Diagnostic("file_without_name", path=path, name=attribute), hint=f"it has {classes or 'no class'}"
-            )
+            raise UserError("file_without_name", path=path, name=attribute, hint=f"it has {classes or 'no class'}")
         return
     if name is None or not has_codec(name):
         raise UnknownName("codec", requested or str(name), [*codec_names(), *catalogue.families(), *_collected()])
@@ -270,7 +267,7 @@ def require_weights(name: str, *, weights: str | None = None, **options: Any) ->
     takes = signature(adapter).parameters
     for option in ("weights", *options) if weights is not None else options:
         if option not in takes and not any(one.kind is one.VAR_KEYWORD for one in takes.values()):
-            raise UserError(Diagnostic("codec_option", codec=name, option=option), hint=f"it takes {', '.join(takes)}")
+            raise UserError("codec_option", codec=name, option=option, hint=f"it takes {', '.join(takes)}")
     if hasattr(adapter, "require_weights"):
         adapter.require_weights(weights, **{**held, **options})
 
@@ -331,7 +328,7 @@ def _bps(name: str, kbps: str) -> int:
     try:
         return round(float(kbps) * 1000)
     except (ValueError, OverflowError):
-        raise UserError(Diagnostic("point_not_a_bitrate", name=name, point=kbps)) from None
+        raise UserError("point_not_a_bitrate", name=name, point=kbps) from None
 
 
 def _find(name: str) -> Any:
@@ -346,12 +343,10 @@ def _find(name: str) -> Any:
         info = load_attribute(TABLE[entry.family.adapter]).describe(**_without_bits(entry.options)[0])
         if info.latents is not None:
             raise UserError(
-                Diagnostic(
-                    "latents_without_point",
-                    codec=spec.name,
-                    point=spec.point,
-                    cause=not_discrete(info.latents, info.frame_rate_hz),
-                ),
+                "latents_without_point",
+                codec=spec.name,
+                point=spec.point,
+                cause=not_discrete(info.latents, info.frame_rate_hz),
                 hint=f"write {spec.name}",
             )
     return catalogue.find(name)
@@ -365,9 +360,7 @@ def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
         if spec.name not in REGISTRY.table():
             raise UnknownName("codec", name, [*codec_names(), *catalogue.families()])
         if spec.argument is not None:
-            raise UserError(
-                Diagnostic("codec_argument", name=name, argument=spec.argument), hint="expected NAME or NAME@KBPS"
-            )
+            raise UserError("codec_argument", name=name, argument=spec.argument, hint="expected NAME or NAME@KBPS")
         if spec.point is not None:
             chosen = {**chosen, "bitrate_bps": _bps(name, spec.point)}
     return _checked(build_preserving_torch(lambda: call_with_known(REGISTRY.resolve(spec.name), chosen)), name)
@@ -377,20 +370,20 @@ def _checked(codec: Any, name: str) -> Codec:
     """Return the codec, or raise a UserError that names what it lacks."""
     for attribute in ("encode", "decode"):
         if not callable(getattr(codec, attribute, None)):
-            raise UserError(Diagnostic("codec_method", codec=name, method=attribute), hint=_CONTRACT)
+            raise UserError("codec_method", codec=name, method=attribute, hint=_CONTRACT)
     if not isinstance(getattr(codec, "info", None), CodecInfo):
         got = type(codec.info).__name__ if hasattr(codec, "info") else "nothing"
-        raise UserError(Diagnostic("codec_info", codec=name, type=got), hint=_CONTRACT)
+        raise UserError("codec_info", codec=name, type=got, hint=_CONTRACT)
     info = codec.info
     for attribute in ("sample_rates_hz", "channels"):
         values = getattr(info, attribute)
         if not isinstance(values, tuple) or not values or not all(isinstance(v, int) and v > 0 for v in values):
-            raise UserError(Diagnostic("codec_info_values", codec=name, field=attribute, values=values))
+            raise UserError("codec_info_values", codec=name, field=attribute, values=values)
     if info.latents is not None and not (isinstance(info.latents, int) and info.latents > 0 and info.frame_rate_hz):
-        raise UserError(Diagnostic("codec_latents", codec=name, latents=info.latents, frame_rate_hz=info.frame_rate_hz))
+        raise UserError("codec_latents", codec=name, latents=info.latents, frame_rate_hz=info.frame_rate_hz)
     if info.latents is not None and info.nominal_bitrate_bps is not None:
         reason = not_discrete(info.latents, info.frame_rate_hz or 0)
-        raise UserError(Diagnostic("codec_declares_bitrate", codec=name, cause=reason))
+        raise UserError("codec_declares_bitrate", codec=name, cause=reason)
     return codec
 
 

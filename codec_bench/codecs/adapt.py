@@ -77,7 +77,7 @@ def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
         return [Audio(channel, audio.sample_rate_hz) for channel in audio.samples]
     if 2 in counts:
         return [Audio(np.stack([channel, channel]), audio.sample_rate_hz) for channel in audio.samples]
-    raise UserError(Diagnostic("codec_takes_channels", channels=audio.channels, expected=" or ".join(map(str, counts))))
+    raise UserError("codec_takes_channels", channels=audio.channels, expected=" or ".join(map(str, counts)))
 
 
 def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:

@@ -16,7 +16,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes, Latents
 
@@ -128,7 +127,7 @@ class Codec(ABC):
         Raises:
             UserError: the codec gives no such vectors.
         """
-        raise UserError(Diagnostic("vectors_unsupported", codec=self.info.name))
+        raise UserError("vectors_unsupported", codec=self.info.name)
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
         """Audio of each item with lost packets or frames, concealed by the decoder.
@@ -139,7 +138,7 @@ class Codec(ABC):
         Raises:
             UserError: the decoder has no concealment of its own.
         """
-        raise UserError(Diagnostic("concealment_unsupported", codec=self.info.name))
+        raise UserError("concealment_unsupported", codec=self.info.name)
 
     def first(self, codebooks: int) -> Codec:
         """The same codec with its first codebooks only; state may be shared.
@@ -147,7 +146,7 @@ class Codec(ABC):
         Raises:
             UserError: it has no such number of codebooks, or decodes all of them only.
         """
-        raise UserError(Diagnostic("fewer_codebooks_unsupported", codec=self.info.name))
+        raise UserError("fewer_codebooks_unsupported", codec=self.info.name)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """A stream that encodes and decodes one signal in pieces.
@@ -155,7 +154,7 @@ class Codec(ABC):
         Raises:
             UserError: the codec needs the whole signal.
         """
-        raise UserError(Diagnostic("streaming_unsupported", codec=self.info.name))
+        raise UserError("streaming_unsupported", codec=self.info.name)
 
 
 class LatentCodec(Codec):
@@ -225,13 +224,9 @@ def check_input(audio: Audio, info: CodecInfo) -> None:
     """
     if audio.sample_rate_hz not in info.sample_rates_hz:
         rates = ", ".join(map(str, info.sample_rates_hz))
-        raise UserError(
-            Diagnostic("codec_rate", codec=info.name, rate_hz=audio.sample_rate_hz), hint=f"it codes {rates} Hz"
-        )
+        raise UserError("codec_rate", codec=info.name, rate_hz=audio.sample_rate_hz, hint=f"it codes {rates} Hz")
     if audio.channels not in info.channels:
         counts = " or ".join(map(str, info.channels))
-        raise UserError(
-            Diagnostic("codec_channels", codec=info.name, channels=audio.channels), hint=f"it codes {counts}"
-        )
+        raise UserError("codec_channels", codec=info.name, channels=audio.channels, hint=f"it codes {counts}")
     if audio.num_samples == 0:
-        raise UserError(Diagnostic("codec_without_samples", codec=info.name))
+        raise UserError("codec_without_samples", codec=info.name)

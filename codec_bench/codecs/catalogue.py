@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.config import config_names, read_config
 from codec_bench.config.registry import Spec
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 
@@ -95,7 +94,7 @@ def families() -> dict[str, CodecFamily]:
     for name, family in out.items():
         for variant in family.variants:
             if variant in owner:
-                raise UserError(Diagnostic("codec_declared_twice", variant=variant, one=owner[variant], other=name))
+                raise UserError("codec_declared_twice", variant=variant, one=owner[variant], other=name)
             owner[variant] = name
     return out
 
@@ -120,9 +119,7 @@ def find(text: str) -> CodecEntry | None:
     for name, family in families().items():
         if spec.name in family.variants:
             if spec.point is not None or spec.argument is not None:
-                raise UserError(
-                    Diagnostic("codec_has_one_point", name=spec.text, codec=spec.name), hint=f"write {spec.name}"
-                )
+                raise UserError("codec_has_one_point", name=spec.text, codec=spec.name, hint=f"write {spec.name}")
             return CodecEntry(spec.text, family, {**family.options, **family.variants[spec.name]}, name)
     if spec.name not in families():
         return None
@@ -132,11 +129,11 @@ def find(text: str) -> CodecEntry | None:
     if family.variants:
         hint = ", ".join(family.variants) + (f", or {hint}" if hint else "")
     if spec.argument is not None or spec.point is None or not points:
-        raise UserError(Diagnostic("not_one_point", name=spec.text, codec=spec.name), hint=hint)
+        raise UserError("not_one_point", name=spec.text, codec=spec.name, hint=hint)
     try:
         kbps = float(spec.point)
     except ValueError:
-        raise UserError(Diagnostic("point_not_a_bitrate", name=spec.text, point=spec.point), hint=hint) from None
+        raise UserError("point_not_a_bitrate", name=spec.text, point=spec.point, hint=hint) from None
     if not family.has_point(kbps):
-        raise UserError(Diagnostic("codec_point", codec=spec.name, point=spec.point), hint=f"it has {points} kbps")
+        raise UserError("codec_point", codec=spec.name, point=spec.point, hint=f"it has {points} kbps")
     return CodecEntry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)}, spec.name)

@@ -21,7 +21,6 @@ from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.catalogue import CodecEntry, CodecFamily, Licence
 from codec_bench.config import config_names, read_config
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -130,9 +129,7 @@ class CollectionCodec(Codec):
         members = cls._held(collection).codecs
         if codec not in members:
             name = collection or cls.collection
-            raise UserError(
-                Diagnostic("collection_codec", collection=name, codec=codec), hint=f"it has {', '.join(members)}"
-            )
+            raise UserError("collection_codec", collection=name, codec=codec, hint=f"it has {', '.join(members)}")
         return members[codec]
 
     @classmethod
@@ -165,8 +162,7 @@ class CollectionCodec(Codec):
         if cls.find_weights(codec) is None:
             held = cls._held()
             raise WeightsError(
-                Diagnostic("package_not_installed", feature=f"{cls.collection}/{codec}", package=held.package),
-                hint=held.install,
+                "package_not_installed", feature=f"{cls.collection}/{codec}", package=held.package, hint=held.install
             )
 
     def _built(self) -> Any:

@@ -21,7 +21,6 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_of, read_command
 from codec_bench.codecs.embedded_speech import embedded_clip
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
 from codec_bench.workers.programs import filled, last_words, run_program, write_pcm
@@ -96,8 +95,7 @@ class CommandCodec(Codec):
             if samples.shape[1] < needed:
                 hint = "" if self._file.frame_s else "declare frame_s in the file: the encoder then gets whole frames"
                 raise UserError(
-                    Diagnostic("decoded_short", codec=self.info.name, samples=samples.shape[1], expected=needed),
-                    hint=hint,
+                    "decoded_short", codec=self.info.name, samples=samples.shape[1], expected=needed, hint=hint
                 )
             out.append(Audio(samples[:, delay:needed], item.sample_rate_hz))
         return out
@@ -120,9 +118,7 @@ class CommandCodec(Codec):
         if 8 * (len(stream) - file.header_bytes) + side_bits <= 0:
             headers = file.header_bytes + frames * file.frame_header_bytes
             expected = f"more than the {headers} bytes of its headers" if headers else "a bitstream"
-            raise UserError(
-                Diagnostic("codec_bytes", codec=self.info.name, bytes=len(stream), expected=expected, role="encoder")
-            )
+            raise UserError("codec_bytes", codec=self.info.name, bytes=len(stream), expected=expected, role="encoder")
         header = np.frombuffer(stream[: file.header_bytes], np.uint8)
         side_info = {"channels": audio.channels, "header": header}
         return Codes((), audio.num_samples, rate_hz, (stream[file.header_bytes :],), side_bits, side_info)
@@ -137,30 +133,26 @@ class CommandCodec(Codec):
             if self._file.audio == "raw":
                 return self._read_raw(target, channels)
             if target.stat().st_size == 0:
-                raise UserError(
-                    Diagnostic("codec_bytes", codec=self.info.name, role="decoder", bytes=0, expected="audio")
-                )
+                raise UserError("codec_bytes", codec=self.info.name, role="decoder", bytes=0, expected="audio")
             try:
                 audio = Audio.read(target)
             except AudioError as error:
                 reason = error.message.replace(f"'{target}'", "its file")
-                raise UserError(Diagnostic("decoded_unreadable", codec=self.info.name, cause=reason)) from error
+                raise UserError("decoded_unreadable", codec=self.info.name, cause=reason) from error
         if (audio.sample_rate_hz, audio.channels) != (rate_hz, channels):
             got, expected = f"{audio.channels} x {audio.sample_rate_hz} Hz", f"{channels} x {rate_hz} Hz"
-            raise UserError(Diagnostic("decoded_format", codec=self.info.name, format=got, expected=expected))
+            raise UserError("decoded_format", codec=self.info.name, format=got, expected=expected)
         return audio.samples
 
     def _read_raw(self, path: Path, channels: int) -> np.ndarray:
         content = path.read_bytes()
         if len(content) % (2 * channels):
             raise UserError(
-                Diagnostic(
-                    "codec_bytes",
-                    codec=self.info.name,
-                    bytes=len(content),
-                    role="decoder",
-                    expected=f"a multiple of {2 * channels}",
-                )
+                "codec_bytes",
+                codec=self.info.name,
+                bytes=len(content),
+                role="decoder",
+                expected=f"a multiple of {2 * channels}",
             )
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
@@ -189,17 +181,15 @@ class CommandCodec(Codec):
         if likeness < _LEAST_CORRELATION:
             hint = "declare delay_samples in the file"
             raise UserError(
-                Diagnostic(
-                    "delay_unclear",
-                    codec=self.info.name,
-                    rate_hz=rate_hz,
-                    correlation=likeness,
-                    expected=_LEAST_CORRELATION,
-                ),
+                "delay_unclear",
+                codec=self.info.name,
+                rate_hz=rate_hz,
+                correlation=likeness,
+                expected=_LEAST_CORRELATION,
                 hint=hint,
             )
         if lag < 0:
-            raise UserError(Diagnostic("decoded_early", codec=self.info.name, rate_hz=rate_hz, samples=-lag))
+            raise UserError("decoded_early", codec=self.info.name, rate_hz=rate_hz, samples=-lag)
         return lag
 
     def _run(
@@ -210,7 +200,7 @@ class CommandCodec(Codec):
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
         run_program(arguments, source.parent, who, self._file.timeout_s)
         if not target.is_file():
-            raise UserError(Diagnostic("program_wrote_no_file", program=who, output=last_words(source.parent)))
+            raise UserError("program_wrote_no_file", program=who, output=last_words(source.parent))
 
     def _arguments(self, role: str, source: str, target: str, rate_hz: int, channels: int) -> list[str]:
         folder = str(self._path.resolve().parent)

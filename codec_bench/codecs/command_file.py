@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.workers.programs import PLACEHOLDER, find_program
 
@@ -71,21 +70,20 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
     """
     document = load_yaml(path)
     if not isinstance(document, dict):
-        raise UserError(Diagnostic("mapping_expected", path=path, type=type(document).__name__))
+        raise UserError("mapping_expected", path=path, type=type(document).__name__)
     document |= {key: value for key, value in changes.items() if value is not None}
     file = fit(document, CommandFile, source=str(path))
     if isinstance(file.delay_samples, dict):
         missing = [rate for rate in file.sample_rates_hz if rate not in file.delay_samples]
         if missing:
-            raise UserError(Diagnostic("delay_not_declared", path=path, rate_hz=missing[0]))
+            raise UserError("delay_not_declared", path=path, rate_hz=missing[0])
     if file.frame_s is not None:
         for rate_hz in file.sample_rates_hz:
             if abs(file.frame_s * rate_hz - frame_samples(file.frame_s, rate_hz)) > 1e-6 * rate_hz:
-                raise UserError(Diagnostic("frame_not_whole", path=path, frame_s=file.frame_s, rate_hz=rate_hz))
+                raise UserError("frame_not_whole", path=path, frame_s=file.frame_s, rate_hz=rate_hz)
     elif file.frame_header_bytes:
         raise UserError(
-            Diagnostic("frame_header_without_frame", path=path),
-            hint="declare frame_s, too: the number of frames follows from it",
+            "frame_header_without_frame", path=path, hint="declare frame_s, too: the number of frames follows from it"
         )
     return file
 
@@ -101,7 +99,7 @@ def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | No
     known = {round(1000 * point) for point in file.points}
     if requested not in known | {file.bitrate_bps}:
         hint = f"its points are {', '.join(f'{p:g}' for p in file.points)} kbps" if file.points else "it has no points"
-        raise UserError(Diagnostic("point_not_declared", path=path, kbps=requested / 1000), hint=hint)
+        raise UserError("point_not_declared", path=path, kbps=requested / 1000, hint=hint)
     return requested
 
 
@@ -116,14 +114,12 @@ def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None
     known = {"input", "output", "rate", "rate_khz", "channels", "folder", "bitrate", "kbps"}
     for name in sorted(used - known):
         hint = f"there are {', '.join(sorted(known))}"
-        raise UserError(Diagnostic("unknown_placeholder", path=path, role=role, name=name), hint=hint)
+        raise UserError("unknown_placeholder", path=path, role=role, name=name, hint=hint)
     for name in ("input", "output"):
         if name not in used:
-            raise UserError(Diagnostic("no_placeholder", path=path, role=role, name=name))
+            raise UserError("no_placeholder", path=path, role=role, name=name)
     if bitrate_bps is None and used & {"bitrate", "kbps"}:
-        raise UserError(
-            Diagnostic("bitrate_not_declared", path=path, role=role), hint="declare bitrate_bps in the file"
-        )
+        raise UserError("bitrate_not_declared", path=path, role=role, hint="declare bitrate_bps in the file")
     return find_program(arguments[0], path, role)
 
 

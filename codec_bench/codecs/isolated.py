@@ -17,7 +17,6 @@ import numpy as np
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
 from codec_bench.codecs.collection import SIDE_INFO, CollectionCodec
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
@@ -48,7 +47,7 @@ class IsolatedCodec(CollectionCodec):
         options = self._facts.arguments | ({"checkpoint": weights} if weights else {})
         python = make_environment(spec).python
         if spec.code is None:
-            raise UserError(Diagnostic("environment_without_code", environment=spec.name))
+            raise UserError("environment_without_code", environment=spec.name)
         settings = WorkerSettings(self.info.name, python, spec.code.resolve(), options, spec.variables)
         self._loop = LoopThread()
         self._pool = WorkerPool(settings, device_variables(1, [device]))
@@ -57,7 +56,7 @@ class IsolatedCodec(CollectionCodec):
         try:
             self._loop.run(self._pool.start())
         except WorkerEnded as error:
-            raise UserError(Diagnostic("codec_not_loaded", codec=self.info.name, cause=error)) from error
+            raise UserError("codec_not_loaded", codec=self.info.name, cause=error) from error
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
@@ -70,8 +69,7 @@ class IsolatedCodec(CollectionCodec):
         """Raise WeightsError if neither the codec nor the caller names a checkpoint."""
         if weights is None and cls._member(codec, collection).arguments.get("checkpoint") is None:
             raise WeightsError(
-                Diagnostic("no_checkpoint_of_codec", collection=collection, codec=codec),
-                hint=cls._held(collection).install,
+                "no_checkpoint_of_codec", collection=collection, codec=codec, hint=cls._held(collection).install
             )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
@@ -101,7 +99,7 @@ class IsolatedCodec(CollectionCodec):
         for reply in replies:
             reason = reply.reason or reply.answer.get("error")
             if reason is not None:
-                raise UserError(Diagnostic("codec_worker", codec=self.info.name, cause=reason))
+                raise UserError("codec_worker", codec=self.info.name, cause=reason)
         return [reply.answer for reply in replies]
 
     def _read(self, answer: Any, audio: Audio) -> Codes:
@@ -109,7 +107,7 @@ class IsolatedCodec(CollectionCodec):
         arrays = [np.asarray(values) for values in answer.get("streams", ())]
         shapes, expected = [m.shape[:1] for m in arrays if m.ndim == 2], [(count,) for count, _ in facts.streams()]
         if shapes != expected or any(m.dtype.kind not in "iu" for m in arrays):
-            raise UserError(Diagnostic("worker_codebooks", codec=self.info.name, codebooks=shapes, expected=expected))
+            raise UserError("worker_codebooks", codec=self.info.name, codebooks=shapes, expected=expected)
         streams = tuple(
             CodeStream(values.astype(np.int64), size, facts.frame_rate_hz)
             for values, (_, size) in zip(arrays, facts.streams(), strict=True)
@@ -123,12 +121,7 @@ class IsolatedCodec(CollectionCodec):
         sound = answer["audio"]
         if sound["sample_rate_hz"] != item.sample_rate_hz:
             raise UserError(
-                Diagnostic(
-                    "worker_rate",
-                    codec=self.info.name,
-                    rate_hz=sound["sample_rate_hz"],
-                    expected_hz=item.sample_rate_hz,
-                )
+                "worker_rate", codec=self.info.name, rate_hz=sound["sample_rate_hz"], expected_hz=item.sample_rate_hz
             )
         wave = np.frombuffer(sound["samples"], np.float32).reshape(sound["channels"], -1)
         return Audio(fit_length(wave, item.num_samples), item.sample_rate_hz)

@@ -20,7 +20,6 @@ from codec_bench.codecs.adapt import check_encoded, ready
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.checks.labels import side_bits
 from codec_bench.codecs.embedded_speech import embedded_clip
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
@@ -42,11 +41,10 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
     """
     if info.latents is None or info.frame_rate_hz is None:
         raise UserError(
-            Diagnostic("no_latents_to_round", codec=info.name, option=OPTION, bits=bits),
-            hint="its codes are discrete already",
+            "no_latents_to_round", codec=info.name, option=OPTION, bits=bits, hint="its codes are discrete already"
         )
     if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= _MOST_BITS:
-        raise UserError(Diagnostic("option_bits", codec=info.name, option=OPTION, bits=bits, most=_MOST_BITS))
+        raise UserError("option_bits", codec=info.name, option=OPTION, bits=bits, most=_MOST_BITS)
     per_s = info.latents * info.frame_rate_hz
     name = f"{info.name}-{bits}bit"
     return replace(info, name=name, nominal_bitrate_bps=per_s * bits, tokens_per_s=per_s, latents=None)
@@ -111,7 +109,7 @@ class Quantised(Codec):
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """The codec's own stream, with rounded latents."""
         if not callable(getattr(self._codec, "streaming", None)):
-            raise UserError(Diagnostic("streaming_unsupported", codec=self.info.name))
+            raise UserError("streaming_unsupported", codec=self.info.name)
         return self._stream()
 
     def rounded(self, item: Latents) -> Codes:

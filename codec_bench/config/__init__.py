@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 import yaml
 
 from codec_bench.config.loading import LONGEST, parse_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -70,17 +69,17 @@ def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[An
 def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | None]:
     file = Path(path) if isinstance(path, (str, os.PathLike)) else path
     if not file.is_file():
-        raise UserError(Diagnostic("no_file", path=file))
+        raise UserError("no_file", path=file)
     try:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
     except OSError as error:
-        raise UserError(Diagnostic("file_not_readable", path=file, cause=error.strerror or error)) from error
+        raise UserError("file_not_readable", path=file, cause=error.strerror or error) from error
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(Diagnostic("line_not_utf8_text", path=file, line=line, byte=error.start)) from error
+        raise UserError("line_not_utf8_text", path=file, line=line, byte=error.start) from error
     if len(data) > LONGEST:
-        raise UserError(Diagnostic("file_too_long_for_yaml", path=file, bytes=len(data), most=LONGEST))
+        raise UserError("file_too_long_for_yaml", path=file, bytes=len(data), most=LONGEST)
     return parse_yaml(text, str(file))
 
 
@@ -180,7 +179,7 @@ def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
     """Load a YAML file that maps names to values."""
     document = load_yaml(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(Diagnostic("mapping_expected", path=file, type=type(document).__name__))
+        raise UserError("mapping_expected", path=file, type=type(document).__name__)
     return document
 
 
@@ -201,7 +200,7 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
         ]
         wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in mistakes[:_LISTED])
         wrong += f"; and {len(mistakes) - _LISTED} more" if len(mistakes) > _LISTED else ""
-        raise UserError(Diagnostic("does_not_fit", path=source, mistakes=wrong)) from error
+        raise UserError("does_not_fit", path=source, mistakes=wrong) from error
 
 
 def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> str:

@@ -13,7 +13,6 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LONGEST = 1 << 20
@@ -43,14 +42,12 @@ def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         cause = error.problem or error.context
-        raise UserError(Diagnostic("at_position", path=source, line=line, column=column, cause=cause)) from error
+        raise UserError("at_position", path=source, line=line, column=column, cause=cause) from error
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - before.rfind("\n")
         character = error.character if isinstance(error.character, int) else ord(error.character[:1] or "\0")
-        raise UserError(
-            Diagnostic("yaml_character", path=source, line=line, column=column, character=character)
-        ) from error
+        raise UserError("yaml_character", path=source, line=line, column=column, character=character) from error
 
 
 def _parsed(loader: _Limits) -> tuple[Any, yaml.Node | None]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 Of = Literal["verb", "running", "cluster", "terms", "settings", "terminal"]
@@ -61,7 +60,7 @@ def names(value: str | Iterable[str]) -> list[str]:
     for item in parts:
         if not isinstance(item, str):
             got = f"the class {item.__name__}" if isinstance(item, type) else f"a {type(item).__name__}"
-            raise UserError(Diagnostic("name_type", type=got), hint="a class of one's own is './FILE.py:CLASS'")
+            raise UserError("name_type", type=got, hint="a class of one's own is './FILE.py:CLASS'")
     return [p.strip() for p in parts if p.strip()]
 
 

@@ -29,7 +29,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 Lent = TypeVar("Lent")
@@ -55,7 +54,7 @@ class Spec:
             return cls(text, text)
         match = _SPEC.match(text)
         if match is None:
-            raise UserError(Diagnostic("not_a_name", name=text), hint="expected NAME, NAME[ARGUMENT] or NAME@POINT")
+            raise UserError("not_a_name", name=text, hint="expected NAME, NAME[ARGUMENT] or NAME@POINT")
         return cls(text, match["name"].strip(), match["argument"], match["point"])
 
 
@@ -172,14 +171,13 @@ def load_attribute(path: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(Diagnostic("not_imported", path=path, type=type(error).__name__, cause=error)) from error
+        raise UserError("not_imported", path=path, type=type(error).__name__, cause=error) from error
     try:
         return getattr(module, attribute)
     except AttributeError:
         names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module.__name__]
         raise UserError(
-            Diagnostic("file_without_attribute", path=head, name=attribute),
-            hint=f"it has {', '.join(names) or 'no class'}",
+            "file_without_attribute", path=head, name=attribute, hint=f"it has {', '.join(names) or 'no class'}"
         ) from None
 
 
@@ -202,7 +200,7 @@ def _current_folder() -> Iterator[None]:
 def _load_file(path: str, content: str) -> Any:
     """The module of a file of custom code, imported again when its content changes."""
     if not Path(path).is_file():
-        raise UserError(Diagnostic("no_file", path=path))
+        raise UserError("no_file", path=path)
     name = f"codec_bench_own_{Path(path).stem}_{abs(hash(path)):x}"
     loader = SourceFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
@@ -228,8 +226,7 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
     if unknown:
         takes = ", ".join(parameters) or "no option"
         raise UserError(
-            Diagnostic("unknown_option", name=getattr(factory, "__name__", factory), option=unknown[0]),
-            hint=f"it takes {takes}",
+            "unknown_option", name=getattr(factory, "__name__", factory), option=unknown[0], hint=f"it takes {takes}"
         )
     return factory(**{k: v for k, v in options.items() if k in parameters})
 
@@ -286,7 +283,11 @@ class Registry:
             for name, path in plugin.tables.get(self.key, {}).items():
                 if name in merged:
                     raise UserError(
-                        Diagnostic("added_twice", room=self.room, name=name, one=owner[name], other=plugin.target),
+                        "added_twice",
+                        room=self.room,
+                        name=name,
+                        one=owner[name],
+                        other=plugin.target,
                         hint="uninstall one of them, or give the name in one of them up",
                     )
                 merged[name], owner[name] = path, plugin.target

@@ -75,15 +75,13 @@ def _document(file: Path) -> dict[str, Any]:
         try:
             document = json.loads(file.read_bytes())
         except json.JSONDecodeError as error:
-            raise UserError(
-                Diagnostic("at_position", path=file, line=error.lineno, column=error.colno, cause=error.msg)
-            ) from error
+            raise UserError("at_position", path=file, line=error.lineno, column=error.colno, cause=error.msg) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise UserError(Diagnostic("file_not_readable", path=file, cause=error)) from error
+            raise UserError("file_not_readable", path=file, cause=error) from error
     else:
         document, _ = load_yaml_with_marks(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(Diagnostic("options_expected", path=file))
+        raise UserError("options_expected", path=file)
     return document
 
 
@@ -134,7 +132,7 @@ def _wrong(
         # JSON is YAML for positions.
         mark = load_yaml_with_marks(file)[1].get(location, mark)
     line, column = mark.key if of == "key" else mark.value
-    return UserError(Diagnostic("at_position", path=file, line=line, column=column, cause=cause), hint=hint)
+    return UserError("at_position", path=file, line=line, column=column, cause=cause, hint=hint)
 
 
 def _brief(value: Any) -> str:
@@ -149,7 +147,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
-        raise UserError(Diagnostic("samples_of_python", path=file))
+        raise UserError("samples_of_python", path=file)
     pick = lambda *keys: {key: config.get(key) for key in keys}  # noqa: E731
     request: dict[str, Any] = {"command": command, "set": config.get("options") or None}
     request |= pick("data", "seed", "limit", "shard")

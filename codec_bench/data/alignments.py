@@ -24,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _TIERS = ("phones", "phone")
@@ -79,16 +78,16 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
         files = sorted(path.rglob("*.TextGrid"))
         alignments = {file.relative_to(path).with_suffix("").as_posix(): _text_grid(file) for file in files}
     elif not path.is_file():
-        raise UserError(Diagnostic("no_file_of_alignments", path=path), hint=f"name {_FORMATS}")
+        raise UserError("no_file_of_alignments", path=path, hint=f"name {_FORMATS}")
     elif path.suffix == ".TextGrid":
         alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
         listed = (_ctm if path.suffix == ".ctm" else _json)(path)
         alignments = {name: _alignment(path, rows, name) for name, rows in listed.items()}
     else:
-        raise UserError(Diagnostic("alignments_format", path=path), hint=f"name {_FORMATS}")
+        raise UserError("alignments_format", path=path, hint=f"name {_FORMATS}")
     if not any(alignment.phones for alignment in alignments.values()):
-        raise UserError(Diagnostic("alignments_without_phones", path=path), hint=f"name {_FORMATS}")
+        raise UserError("alignments_without_phones", path=path, hint=f"name {_FORMATS}")
     return alignments
 
 
@@ -104,7 +103,7 @@ def _alignment(path: Path, rows: Iterable[tuple[float, float, str]], name: str =
     try:
         return Alignment.of(rows)
     except ValueError as error:
-        raise UserError(Diagnostic("alignment_times", path=path, name=name or path.stem, cause=error)) from error
+        raise UserError("alignment_times", path=path, name=name or path.stem, cause=error) from error
 
 
 def _read(path: Path) -> str:
@@ -113,7 +112,7 @@ def _read(path: Path) -> str:
         data = path.read_bytes()
         return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise UserError(Diagnostic("alignments_unreadable", path=path, cause=error)) from error
+        raise UserError("alignments_unreadable", path=path, cause=error) from error
 
 
 def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
@@ -127,7 +126,7 @@ def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
             rows_by_name.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
         except ValueError as error:
             where = f"line {number} of the alignments '{path}'"
-            raise UserError(Diagnostic("alignment_line", place=where, line=line.strip()[:80])) from error
+            raise UserError("alignment_line", place=where, line=line.strip()[:80]) from error
     return rows_by_name
 
 
@@ -138,7 +137,7 @@ def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
             name: [(float(start), float(end), str(phone)) for start, end, phone in rows] for name, rows in held.items()
         }
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(Diagnostic("alignments_no_mapping", path=path, cause=error)) from error
+        raise UserError("alignments_no_mapping", path=path, cause=error) from error
 
 
 def _text_grid(path: Path) -> Alignment:
@@ -149,7 +148,7 @@ def _text_grid(path: Path) -> Alignment:
         named = [tiers[0][1]]
     if not named:
         names = ", ".join(f"'{name}'" for name, _ in tiers) or "none"
-        raise UserError(Diagnostic("no_phone_tier", path=path, known=names))
+        raise UserError("no_phone_tier", path=path, known=names)
     return _alignment(path, (row for rows in named for row in rows))
 
 
@@ -174,7 +173,7 @@ def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
     try:
         return list(_tiers(path))
     except (ValueError, OverflowError) as error:
-        raise UserError(Diagnostic("alignments_not_whole", path=path)) from error
+        raise UserError("alignments_not_whole", path=path) from error
 
 
 def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:

@@ -22,7 +22,6 @@ from typing import IO, Any
 
 from codec_bench.config.file_content import file_hash
 from codec_bench.config.paths import cache_folder
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 LIMIT_VARIABLE = "CODEC_BENCH_MOST_UNPACKED_GIB"
@@ -63,13 +62,14 @@ def unpacked(archive: str) -> Path:
                     left -= _write(complete, name, file, left)
                 if left < 0:
                     raise UserError(
-                        Diagnostic(
-                            "archive_too_large", archive=archive, most_gib=_most_bytes(size) / 2**30, size_bytes=size
-                        ),
+                        "archive_too_large",
+                        archive=archive,
+                        most_gib=_most_bytes(size) / 2**30,
+                        size_bytes=size,
                         hint=f"if that is right, set {LIMIT_VARIABLE} to the GiB that it may take",
                     )
             if file_hash(archive) != content:
-                raise UserError(Diagnostic("archive_changed", archive=archive), hint="run the same command again")
+                raise UserError("archive_changed", archive=archive, hint="run the same command again")
             try:
                 complete.rename(folder)
             except OSError:
@@ -79,7 +79,7 @@ def unpacked(archive: str) -> Path:
         raise
     except (OSError, EOFError, *_DAMAGE, NotImplementedError, RuntimeError, ValueError) as error:
         hint = f"its files go to {folder.parent}; another place is set with CODEC_BENCH_CACHE"
-        raise UserError(Diagnostic("archive_damaged", archive=archive, cause=error), hint=hint) from error
+        raise UserError("archive_damaged", archive=archive, cause=error, hint=hint) from error
     return folder
 
 
@@ -119,7 +119,7 @@ def _most_bytes(packed: int) -> float:
     except ValueError:
         limit = 0.0
     if not limit > 0:  # also "nan"
-        raise UserError(Diagnostic("limit_not_a_number", variable=LIMIT_VARIABLE, value=limit_gib))
+        raise UserError("limit_not_a_number", variable=LIMIT_VARIABLE, value=limit_gib)
     return limit
 
 

@@ -130,7 +130,9 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
             _groups_of(column, rows)
         if column not in recorded:
             raise UserError(
-                Diagnostic("column_text_too_long", column=column, most=LONGEST),
+                "column_text_too_long",
+                column=column,
+                most=LONGEST,
                 hint="name a column that forms groups, such as speaker",
             )
     return {"by": resolved}
@@ -171,7 +173,10 @@ def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) ->
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
             raise UserError(
-                Diagnostic("no_column_to_group_by", data=data_name, name=name, known=first_of(known, _MOST_NAMED)),
+                "no_column_to_group_by",
+                data=data_name,
+                name=name,
+                known=first_of(known, _MOST_NAMED),
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
         resolved.append(at)

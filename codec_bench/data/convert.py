@@ -42,9 +42,9 @@ def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Co
     """
     path = Path(to)
     if path.suffix.lower() not in KINDS:
-        raise UserError(Diagnostic("manifest_suffix", path=to, suffix=path.suffix, known=" or ".join(KINDS)))
+        raise UserError("manifest_suffix", path=to, suffix=path.suffix, known=" or ".join(KINDS))
     if path.exists():
-        raise UserError(Diagnostic("file_exists", path=to), hint="name another file, or remove it")
+        raise UserError("file_exists", path=to, hint="name another file, or remove it")
     source = open_source(data, require_audio=False)
     with on_disk("file_not_writable", path=to):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ class Repository:
                 return pq.read_metadata(file)
         except pa.ArrowException as error:
             raise UserError(
-                Diagnostic("hub_file_not_parquet", path=path, name=self.name, cause=str(error).splitlines()[0])
+                "hub_file_not_parquet", path=path, name=self.name, cause=str(error).splitlines()[0]
             ) from error
         except UserError:
             raise
@@ -171,7 +171,7 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
     repo, _, revision = repo.partition("@")
     parts = repo.split("/")
     if len(parts) > 2 or len(names) > 2 or not all(parts) or not all(names) or {".", ".."} & set(parts):
-        raise UserError(Diagnostic("not_a_data_set_name", name=where), hint="write hf:OWNER/NAME[:CONFIG][:SPLIT]")
+        raise UserError("not_a_data_set_name", name=where, hint="write hf:OWNER/NAME[:CONFIG][:SPLIT]")
     return repo, revision or None, names
 
 
@@ -195,14 +195,19 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
             return folder_repository(folder, repo, revision)
         if mirror is not None:
             raise UserError(
-                Diagnostic("mirror_without_data_set", name=repo, folder=folder),
+                "mirror_without_data_set",
+                name=repo,
+                folder=folder,
                 hint=f"hf download {repo} --repo-type dataset --local-dir {folder}",
             )
     if (forbidden := offline()) is not None:
         repository = _cached(repo, revision)
         if repository is None:
             raise UserError(
-                Diagnostic("not_in_hub_cache", name=repo, revision=revision or "main", variable=forbidden),
+                "not_in_hub_cache",
+                name=repo,
+                revision=revision or "main",
+                variable=forbidden,
                 hint=f"unset {forbidden}, or name a folder that holds {repo} with {MIRROR_VARIABLE}",
             )
         return repository
@@ -220,7 +225,7 @@ def folder_repository(folder: str, name: str, revision: str | None) -> Repositor
     commit = card.read_text("utf-8").split("\n")[0].strip() if card.is_file() else os.path.basename(root)
     known = commit if _COMMIT.fullmatch(commit) else None
     if known is not None and revision is not None and _COMMIT.fullmatch(revision) and revision != known:
-        raise UserError(Diagnostic("other_commit", folder=folder, commit=known, name=name, revision=revision))
+        raise UserError("other_commit", folder=folder, commit=known, name=name, revision=revision)
     converted = not os.path.isfile(os.path.join(root, _CARD)) and _is_converted(_files_in(root))
     return Repository(name, root, revision=known, converted=converted)
 
@@ -269,15 +274,15 @@ def _on_hub(repo: str, revision: str | None) -> Repository:
     if any(file.rfilename == script for file in info.siblings or ()):
         if revision not in (None, "main"):
             raise UserError(
-                Diagnostic("data_set_is_script", name=repo),
-                hint=f"the hub's conversion to Parquet is its revision {CONVERTED}",
+                "data_set_is_script", name=repo, hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
             )
         used_revision = CONVERTED
         try:
             info = api.dataset_info(repo, revision=CONVERTED, timeout=TIMEOUT_S)
         except Exception as error:
             raise UserError(
-                Diagnostic("script_not_converted", name=repo),
+                "script_not_converted",
+                name=repo,
                 hint=f"convert it yourself and name the folder that holds it as {repo} with {MIRROR_VARIABLE}",
             ) from error
     files = frozenset(file.rfilename for file in info.siblings or ())
@@ -342,25 +347,21 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str 
     match fault:
         case "gated":
             token = "set HF_TOKEN to a token of that account (or: hf auth login)"
-            return UserError(
-                Diagnostic("terms_not_accepted", name=repo), hint=f"accept them at {page}, then {token}; or {mirror}"
-            )
+            return UserError("terms_not_accepted", name=repo, hint=f"accept them at {page}, then {token}; or {mirror}")
         case "revision":
-            return UserError(Diagnostic("data_set_revision", name=repo, revision=revision), hint=f"see {page}")
+            return UserError("data_set_revision", name=repo, revision=revision, hint=f"see {page}")
         case "missing":
             return UserError(
-                Diagnostic("hub_missing", subject=f"{subject}'{page}'", answer=answer),
+                "hub_missing",
+                subject=f"{subject}'{page}'",
+                answer=answer,
                 hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
             )
         case "server":
-            return UserError(
-                Diagnostic("hub_not_fetched", subject=f"{subject}'{page}'", answer=answer),
-                hint="try again later",
-            )
+            return UserError("hub_not_fetched", subject=f"{subject}'{page}'", answer=answer, hint="try again later")
         case "disk":
-            return UserError(Diagnostic("hub_disk", cause=answer))
+            return UserError("hub_disk", cause=answer)
         case "network":
             return UserError(
-                Diagnostic("hub_unreachable", subject=f"{subject}'{page}'", cause=answer),
-                hint=f"check the network; or {mirror}",
+                "hub_unreachable", subject=f"{subject}'{page}'", cause=answer, hint=f"check the network; or {mirror}"
             )

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.data.hub import CONVERTED, Repository, hub_trouble
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, server_status
 
 _SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<of>\d{5})(?P<rest>.*)")
@@ -52,7 +51,9 @@ def read_layout(repository: Repository, config: str | None, data_dir: str | None
     if repository.converted:
         if data_dir is not None:
             raise UserError(
-                Diagnostic("conversion_without_folder", name=repository.name, folder=data_dir),
+                "conversion_without_folder",
+                name=repository.name,
+                folder=data_dir,
                 hint="leave out the revision, so that the repository itself is read",
             )
         return _converted_layout(repository, config)
@@ -142,7 +143,8 @@ def _layout_error(
         return hub_trouble(error, str(repository.repo), repository.revision)
     if isinstance(error, RuntimeError) and "scripts" in str(error):
         return UserError(
-            Diagnostic("data_set_is_script", name=repository.name),
+            "data_set_is_script",
+            name=repository.name,
             hint=f"use the hub's conversion to Parquet (revision {CONVERTED}), or a folder of Parquet files",
         )
     names: list[str] = []
@@ -152,15 +154,11 @@ def _layout_error(
         except Exception:  # the first error says more
             names = []
     if names and config is None and len(names) > 1:
-        return UserError(
-            Diagnostic("several_configurations", name=repository.name), hint=f"name one: {', '.join(names)}"
-        )
+        return UserError("several_configurations", name=repository.name, hint=f"name one: {', '.join(names)}")
     if names and config is not None and config not in names:
-        return UserError(
-            Diagnostic("no_configuration", name=repository.name, config=config), hint=f"there are: {', '.join(names)}"
-        )
+        return UserError("no_configuration", name=repository.name, config=config, hint=f"there are: {', '.join(names)}")
     reason = (str(error) or type(error).__name__).splitlines()[0]
-    return UserError(Diagnostic("splits_unknown", name=repository.name, reason=reason))
+    return UserError("splits_unknown", name=repository.name, reason=reason)
 
 
 def _converted_layout(repository: Repository, config: str | None) -> Layout:
@@ -177,14 +175,11 @@ def _converted_layout(repository: Repository, config: str | None) -> Layout:
         if len(parts) == 3 and path.endswith(".parquet"):
             splits_of.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
     if config is None and len(splits_of) > 1 and "default" not in splits_of:
-        raise UserError(
-            Diagnostic("several_configurations", name=repository.name), hint=f"name one: {', '.join(splits_of)}"
-        )
+        raise UserError("several_configurations", name=repository.name, hint=f"name one: {', '.join(splits_of)}")
     chosen = config or ("default" if "default" in splits_of else next(iter(splits_of), None))
     if chosen not in splits_of:
         raise UserError(
-            Diagnostic("no_configuration", name=repository.name, config=chosen),
-            hint=f"there are: {', '.join(splits_of)}",
+            "no_configuration", name=repository.name, config=chosen, hint=f"there are: {', '.join(splits_of)}"
         )
     return Layout({split: tuple(paths) for split, paths in splits_of[chosen].items()})
 

@@ -150,7 +150,9 @@ def read_manifest(
     kind = kind or os.path.splitext(path)[1].lower()
     if kind not in READERS:
         raise UserError(
-            Diagnostic("not_a_manifest", path=path, known=", ".join(READERS)),
+            "not_a_manifest",
+            path=path,
+            known=", ".join(READERS),
             hint=f"own code is named by its file and its class: {path}:CLASS" if kind == ".py" else None,
         )
     table_name, folder = os.path.basename(path), folder or os.path.dirname(path)
@@ -181,16 +183,17 @@ def unit_of(path: str) -> str:
 
 def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> None:
     if len(names) > MOST_COLUMNS:
-        raise UserError(Diagnostic("too_many_columns", path=path, count=len(names), most=MOST_COLUMNS))
+        raise UserError("too_many_columns", path=path, count=len(names), most=MOST_COLUMNS)
     plain = [name.strip().lower() for name in names]
     if (twice := Columns(names).twice) is not None:
-        raise UserError(Diagnostic("two_columns_alike", path=path, column=twice))
+        raise UserError("two_columns_alike", path=path, column=twice)
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         expected = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(
-            Diagnostic(
-                "manifest_lacks_column", path=path, needed=" or ".join(needed), known=", ".join(names) or "none"
-            ),
+            "manifest_lacks_column",
+            path=path,
+            needed=" or ".join(needed),
+            known=", ".join(names) or "none",
             hint=f"expected one of {expected}",
         )
 
@@ -262,7 +265,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             return
         except csv.Error as error:
             if names is None:
-                raise UserError(Diagnostic("header_unreadable", path=path, cause=error)) from error
+                raise UserError("header_unreadable", path=path, cause=error) from error
             span = f" (up to line {lines.line_num})" if lines.line_num > number else ""
             yield number, (), (), Diagnostic("row_not_csv", span=span, cause=error)
             continue
@@ -311,13 +314,11 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                     sounds[name] = leaves
                 elif not plain(schema.types[at]):
                     raise UserError(
-                        Diagnostic(
-                            "column_type",
-                            name=name,
-                            path=path,
-                            type=schema.types[at],
-                            expected="text or sound" if field in ("audio", "estimate") else "text",
-                        )
+                        "column_type",
+                        name=name,
+                        path=path,
+                        type=schema.types[at],
+                        expected="text or sound" if field in ("audio", "estimate") else "text",
                     )
             names = tuple(n for n, kind in zip(schema.names, schema.types) if plain(kind) or n in sounds)
             leaves = [leaf for name in names for leaf in sounds.get(name, (name,))]
@@ -334,7 +335,7 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                     number += 1
                     yield number, names, values, None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-        raise UserError(Diagnostic("table_not_parquet", path=path, cause=str(error).splitlines()[0])) from error
+        raise UserError("table_not_parquet", path=path, cause=str(error).splitlines()[0]) from error
 
 
 READERS: Mapping[str, Callable[[str, Sequence[str]], Iterator[Cells]]] = {

@@ -62,7 +62,10 @@ def match_estimates(
         there = first_of([f"'{sample.id}'" for sample in references], 3)
         reason = next((f": {why}" for why in doubts.values()), "")
         raise UserError(
-            Diagnostic("no_file_belongs", files=len(files), samples=len(references), reason=reason),
+            "no_file_belongs",
+            files=len(files),
+            samples=len(references),
+            reason=reason,
             hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
         )
     used = {*matches.values(), *source.problems}
@@ -104,7 +107,10 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
             return listed
     if not len(sounds):
         raise UserError(
-            Diagnostic("list_without_sounds", folder=folder, name=name, reason=why),
+            "list_without_sounds",
+            folder=folder,
+            name=name,
+            reason=why,
             hint=f"if that is the generated audio, name the file itself: {os.path.join(folder, name)}",
         )
     sounds.origin = f"the sound files in the folder; its {name} was left out, since it {why}"

@@ -20,7 +20,6 @@ from codec_bench.data.cells import (
 )
 from codec_bench.data.hub import Repository
 from codec_bench.decoding.table import RATES, Locator
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
@@ -220,21 +219,20 @@ class ParquetRows:
                     first += rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise UserError(
-                Diagnostic(
-                    "hub_table_not_parquet", path=path, name=self._repository.name, cause=str(error).splitlines()[0]
-                )
+                "hub_table_not_parquet", path=path, name=self._repository.name, cause=str(error).splitlines()[0]
             ) from error
         except OSError as error:
-            raise UserError(Diagnostic("table_unreadable", local=local, cause=str(error).splitlines()[0])) from error
+            raise UserError("table_unreadable", local=local, cause=str(error).splitlines()[0]) from error
 
     def _plan(self, file: pq.ParquetFile, path: str, columns: Sequence[str]) -> list[_Column]:
         schema = file.schema_arrow
         missing = [name for name in columns if name not in schema.names]
         if missing:
             raise UserError(
-                Diagnostic(
-                    "table_lacks_column", path=path, name=self._repository.name, columns=" and no ".join(missing)
-                ),
+                "table_lacks_column",
+                path=path,
+                name=self._repository.name,
+                columns=" and no ".join(missing),
                 hint=f"its columns are {', '.join(schema.names)}",
             )
         plan = _columns(file, {**self._features, **declared_features(schema)})

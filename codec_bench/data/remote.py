@@ -11,7 +11,6 @@ from codec_bench.config.paths import cache_folder
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.remote import filesystem, is_url, read_remote, shown, tried
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 _WEB = ("http://", "https://")
@@ -57,7 +56,8 @@ def read_listing(url: str) -> Iterator[Row]:
     """
     if url.startswith(_WEB):
         raise UserError(
-            Diagnostic("url_lists_no_files", url=shown(url)),
+            "url_lists_no_files",
+            url=shown(url),
             hint="name a manifest, which ends in .jsonl, .csv, .tsv or .parquet, or tar files",
         )
     system = filesystem(url)

@@ -9,7 +9,6 @@ from typing import get_args
 from codec_bench.data.layouts import Role
 from codec_bench.data.layouts.lists import TARGET
 from codec_bench.data.source import Source, problem_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError
 from codec_bench.types import Sample
 
@@ -27,7 +26,7 @@ def with_role(source: Source, role: str | None) -> tuple[Source, Role]:
     """
     known: tuple[Role, ...] = get_args(Role)
     if role is not None and role not in known:
-        raise UserError(Diagnostic("reference_role", role=role, known=", ".join(known)))
+        raise UserError("reference_role", role=role, known=", ".join(known))
     chosen: Role = next((one for one in known if one == role), "target")
     if role is None and _has_prompts(source):
         chosen = "prompt"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _WRITTEN = re.compile(r"([0-9]+)/([0-9]+)")
@@ -36,9 +35,7 @@ class Shard:
 
     def __post_init__(self) -> None:
         if not (1 <= self.number <= self.of <= MOST_SHARDS):
-            raise UserError(
-                Diagnostic("shard_range", shard=self, most=MOST_SHARDS), hint="such as 1/8 for the first of eight"
-            )
+            raise UserError("shard_range", shard=self, most=MOST_SHARDS, hint="such as 1/8 for the first of eight")
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -84,5 +81,5 @@ def read_shard(requested: str | tuple[int, int] | Shard | None) -> Shard | None:
     else:
         pair = tuple(requested) if isinstance(requested, (tuple, list)) else None
     if pair is None or len(pair) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair):
-        raise UserError(Diagnostic("shard_form", shard=requested))
+        raise UserError("shard_form", shard=requested)
     return Shard(*pair)

@@ -203,7 +203,7 @@ def open_source(
         UserError: there is no such data set, it cannot be read, or none of its rows can be used.
     """
     if limit is not None and limit < 1:
-        raise UserError(Diagnostic("limit_too_low", limit=limit))
+        raise UserError("limit_too_low", limit=limit)
     front = limit if seed is None else None
     if isinstance(data, Source):
         source = Source(data.name, data.samples[:front], data.unmatched)
@@ -225,9 +225,9 @@ def open_source(
     if len(source.problems) == len(source):
         label = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
         if not len(source):
-            raise UserError(Diagnostic("data_without_samples", label=label))
+            raise UserError("data_without_samples", label=label)
         reason = next(iter(source.problems.values()))
-        raise UserError(Diagnostic("no_usable_sample", count=len(source), label=label, reason=reason))
+        raise UserError("no_usable_sample", count=len(source), label=label, reason=reason)
     return source
 
 
@@ -247,7 +247,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
     if not os.path.exists(path):
         near = difflib.get_close_matches(data, REGISTERED, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}?" if near else f"registered names: {', '.join(REGISTERED)}"
-        raise UserError(Diagnostic("no_data", path=data), hint=hint)
+        raise UserError("no_data", path=data, hint=hint)
     if os.path.isdir(path):
         manifest = manifest_in(path)
         if manifest is None:
@@ -274,7 +274,9 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
         if any(file.endswith(".parquet") for file in tree.files):
             return _open_table(tree.root, limit, seed, require_audio)
         raise UserError(
-            Diagnostic("folder_of_nothing", folder=data, known=", ".join(NAMES)),
+            "folder_of_nothing",
+            folder=data,
+            known=", ".join(NAMES),
             hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; "
             f"the layouts are {', '.join(one.name for one in LAYOUTS)}",
         )
@@ -312,9 +314,7 @@ def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
         return Source(name, to_samples(rows, name, unit=unit_of(path), limit=front))
     samples = to_samples(read_listing(url), name, unit="file", limit=front)
     if not samples:
-        raise UserError(
-            Diagnostic("no_sound_below", url=shown(url)), hint=f"sound files end in {', '.join(sorted(SUFFIXES))}"
-        )
+        raise UserError("no_sound_below", url=shown(url), hint=f"sound files end in {', '.join(sorted(SUFFIXES))}")
     return Source(name, samples)
 
 
@@ -343,7 +343,9 @@ def _path_of(path: Any, id: str) -> str:
     """Validate the path of a sample's sound."""
     if not isinstance(path, str | os.PathLike):
         raise UserError(
-            Diagnostic("sound_not_a_path", id=id, type=type(path).__name__),
+            "sound_not_a_path",
+            id=id,
+            type=type(path).__name__,
             hint="write the sound to a file first, or score sounds in memory with load_metric(NAME)(estimate=[...])",
         )
     return os.fspath(path)
@@ -382,8 +384,7 @@ def part_of(source: Source, shard: Shard | None) -> Source:
     numbers = shard.among(source.places).tolist()
     if not numbers:
         raise UserError(
-            Diagnostic("shard_without_samples", data=source.name, shard=shard, samples=len(source)),
-            hint="use fewer shards",
+            "shard_without_samples", data=source.name, shard=shard, samples=len(source), hint="use fewer shards"
         )
     sharded = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
     sharded.fingerprint, sharded.origin = source.fingerprint, source.origin

@@ -91,13 +91,11 @@ class StreamedRows:
         missing = [path for path in every if not repository.has(path)]
         if missing:
             raise UserError(
-                Diagnostic(
-                    "cache_lacks_files",
-                    count=len(missing),
-                    name=repository.name,
-                    revision=repository.revision,
-                    example=missing[0],
-                ),
+                "cache_lacks_files",
+                count=len(missing),
+                name=repository.name,
+                revision=repository.revision,
+                example=missing[0],
                 hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + repository.name,
             )
         first = next(iter(layout.splits))
@@ -126,7 +124,7 @@ class StreamedRows:
         except Exception as error:  # a dozen formats' readers raise exceptions of any class over a broken file
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(
-                Diagnostic("split_unreadable", split=split, name=self._repository.name, read=read, reason=reason)
+                "split_unreadable", split=split, name=self._repository.name, read=read, reason=reason
             ) from error
 
     def count(self, split: str) -> int:

@@ -98,9 +98,7 @@ class Table:
         marked = mark_split and SPLIT not in rows.columns
         there = (*rows.columns, SPLIT) if marked else rows.columns
         if missing := [column for column in columns or () if column not in there]:
-            raise UserError(
-                Diagnostic("no_such_columns", data=name, names=missing), hint=f"its columns are {', '.join(there)}"
-            )
+            raise UserError("no_such_columns", data=name, names=missing, hint=f"its columns are {', '.join(there)}")
         self.columns = tuple(columns) if columns is not None else there
         self.types, self.class_names = rows.types, rows.class_names
         self._marked = marked and SPLIT in self.columns
@@ -211,15 +209,13 @@ def open_table(
         MissingExtra: the `datasets` library is needed and not installed.
     """
     if limit is not None and limit < 1:
-        raise UserError(Diagnostic("limit_too_low", limit=limit))
+        raise UserError("limit_too_low", limit=limit)
     selection = RowSelection(columns, limit, seed)
     where = os.fspath(where)
     if where.startswith(PREFIX):
         repo, pinned, names = parse_hub_name(where)
         if pinned is not None and revision not in (None, pinned):
-            raise UserError(
-                Diagnostic("two_revisions", path=where, pinned=pinned, revision=revision), hint="name one of them"
-            )
+            raise UserError("two_revisions", path=where, pinned=pinned, revision=revision, hint="name one of them")
         repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
         return _open_repository(repository, (config, data_dir), split, names, selection)
     path = os.path.abspath(os.path.expanduser(where))
@@ -227,11 +223,9 @@ def open_table(
         repository = replace(folder_repository(path, os.path.basename(path) or "root", revision), sounds=sounds)
         return _open_repository(repository, (config, data_dir), split, [], selection)
     if not os.path.exists(path):
-        raise UserError(Diagnostic("no_table", path=where), hint="a data set on the hub is hf:OWNER/NAME")
+        raise UserError("no_table", path=where, hint="a data set on the hub is hf:OWNER/NAME")
     if data_dir is not None:
-        raise UserError(
-            Diagnostic("file_without_folder", path=path, data_dir=data_dir), hint="name the folder that it lies in"
-        )
+        raise UserError("file_without_folder", path=path, data_dir=data_dir, hint="name the folder that it lies in")
     return _open_file(path, config, split, selection)
 
 
@@ -239,13 +233,12 @@ def _open_file(path: str, config: str | None, split: str | None, selection: RowS
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
-        raise UserError(Diagnostic("not_a_table", path=path, known=", ".join(READERS)))
+        raise UserError("not_a_table", path=path, known=", ".join(READERS))
     name = _SHARD_OF.sub("", stem)
     for option, requested in (("configuration", config), ("split", split)):
         if requested not in (None, name):
             raise UserError(
-                Diagnostic("file_without_option", path=path, option=option, value=requested),
-                hint="name the folder that it lies in",
+                "file_without_option", path=path, option=option, value=requested, hint="name the folder that it lies in"
             )
     if kind.lower() == ".parquet":
         rows: Rows = ParquetRows(Repository(base, os.path.dirname(path)), {name: (base,)})
@@ -282,11 +275,9 @@ def _open_repository(
     layout = layout or read_layout(repository, config, data_dir)
     splits = {name: paths for name, paths in layout.splits.items() if paths}
     if split is not None and split not in splits:
-        raise UserError(
-            Diagnostic("no_split", name=repository.name, split=split), hint=f"there are: {', '.join(splits) or 'none'}"
-        )
+        raise UserError("no_split", name=repository.name, split=split, hint=f"there are: {', '.join(splits) or 'none'}")
     if not splits:
-        raise UserError(Diagnostic("no_data_files", name=repository.name))
+        raise UserError("no_data_files", name=repository.name)
     chosen = {name: paths for name, paths in splits.items() if split in (None, name)}
     if all(path.endswith(".parquet") for paths in chosen.values() for path in paths):
         rows: Rows = ParquetRows(repository, chosen, layout.features, layout.sizes)
@@ -310,7 +301,10 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
     expected = [alias for field in needed for alias in ALIASES[field]]
     if not any(name.strip().lower() in expected for name in table.columns):
         raise UserError(
-            Diagnostic("no_column_for", data=table.name, needed=" or ".join(needed), columns=", ".join(table.columns)),
+            "no_column_for",
+            data=table.name,
+            needed=" or ".join(needed),
+            columns=", ".join(table.columns),
             hint=f"expected one of {', '.join(expected)}",
         )
     layouts: dict[tuple[str, ...], Columns] = {}

@@ -73,9 +73,7 @@ def names_tars(data: str) -> bool:
         UserError: the files are compressed.
     """
     if data.lower().endswith(_PACKED):
-        raise UserError(
-            Diagnostic("tar_compressed", path=shown(data)), hint="unpack it to .tar; sound is compressed already"
-        )
+        raise UserError("tar_compressed", path=shown(data), hint="unpack it to .tar; sound is compressed already")
     return data.lower().endswith(SUFFIX)
 
 
@@ -90,7 +88,7 @@ def expanded(data: str) -> list[str]:
         return [data]
     first, last = match.groups()
     if int(last) < int(first) or int(last) - int(first) >= MOST_FILES:
-        raise UserError(Diagnostic("tar_numbers", path=shown(data), first=first, last=last, most=MOST_FILES))
+        raise UserError("tar_numbers", path=shown(data), first=first, last=last, most=MOST_FILES)
     width = len(first) if first.startswith("0") else 0
     head, tail = data[: match.start()], data[match.end() :]
     return [one for number in range(int(first), int(last) + 1) for one in expanded(f"{head}{number:0{width}d}{tail}")]
@@ -180,7 +178,7 @@ def _scan(file: str) -> list[_TarEntry]:
     except OSError as error:
         # EINVAL: a size in the file is wrong.
         hint = "copy it again" if error.errno == errno.EINVAL else None
-        raise UserError(Diagnostic("tar_unreadable", file=file, cause=error.strerror or error), hint=hint) from error
+        raise UserError("tar_unreadable", file=file, cause=error.strerror or error, hint=hint) from error
 
 
 def _with_message(file: str, look: Any) -> Any:
@@ -188,7 +186,7 @@ def _with_message(file: str, look: Any) -> Any:
         try:
             entries: list[_TarEntry] = look()
         except (tarfile.TarError, ValueError, OverflowError) as error:
-            raise UserError(Diagnostic("tar_damaged", file=shown(file), cause=error), hint="copy it again") from error
+            raise UserError("tar_damaged", file=shown(file), cause=error, hint="copy it again") from error
         return entries
 
     return called

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from codec_bench.data.source import Source
 from codec_bench.decoding.decode import SUFFIXES
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError, on_disk
 from codec_bench.types import TRIALS
 
@@ -37,10 +36,12 @@ def with_trials(source: Source, path: Path) -> Source:
         if one is None or other is None:
             dropped.append(f"line {line}: {enrolment if one is None else test}")
         elif held.setdefault(other, {}).setdefault(one, same) != same:
-            raise UserError(Diagnostic("trials_disagree", line=line, path=path, one=one, other=other))
+            raise UserError("trials_disagree", line=line, path=path, one=one, other=other)
     if not held:
         raise UserError(
-            Diagnostic("no_trial_of_data", path=path, reason=dropped[0] if dropped else "it is empty"),
+            "no_trial_of_data",
+            path=path,
+            reason=dropped[0] if dropped else "it is empty",
             hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
         )
     if dropped:
@@ -75,4 +76,4 @@ def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
             yield number, _SAME[parts[2]], parts[0], parts[1]
         else:
             where = f"line {number} of the trials '{path}'"
-            raise UserError(Diagnostic("trial_line", place=where, line=line[:80]))
+            raise UserError("trial_line", place=where, line=line[:80])

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 
 Content = bytes | mmap.mmap
@@ -100,11 +99,11 @@ def behind_tag(content: Content) -> int:
 
 
 def _truncated(name: str, declared: int, held: int) -> AudioError:
-    return AudioError(Diagnostic("bytes_missing", name=name, declared=declared, held=held))
+    return AudioError("bytes_missing", name=name, declared=declared, held=held)
 
 
 def _left_over(name: str, declared: int, held: int) -> AudioError:
-    return AudioError(Diagnostic("bytes_not_declared", name=name, declared=declared, held=held))
+    return AudioError("bytes_not_declared", name=name, declared=declared, held=held)
 
 
 # ---------------------------------------------------------------------------------------------------- files of chunks
@@ -141,7 +140,7 @@ def _check_rest(
         if chunk == expected:
             rest = len(content) - begin
             if rest <= _BEFORE_SOUND[expected]:
-                raise AudioError(Diagnostic("sound_without_samples", name=name))
+                raise AudioError("sound_without_samples", name=name)
             if size > rest and not _is_streamed(size, rest):
                 raise _truncated(name, size, rest)
             if size and end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):  # 0: a pipe
@@ -387,9 +386,7 @@ def _mp3(content: Content, start: int, name: str) -> SizePlan:
             first, header = frame, _encoder_header(content, at)
             count -= header is not None
         elif frame.rate_hz != first.rate_hz:
-            raise AudioError(
-                Diagnostic("joined_rates", name=name, rate_hz=first.rate_hz, other_rate_hz=frame.rate_hz, at=at)
-            )
+            raise AudioError("joined_rates", name=name, rate_hz=first.rate_hz, other_rate_hz=frame.rate_hz, at=at)
         at, count = at + frame.size, count + 1
     if first is None:
         return SizePlan()
@@ -401,10 +398,10 @@ def _mp3(content: Content, start: int, name: str) -> SizePlan:
     ends_early = count < declared and rest < 4 and not is_counted_twice and not _is_streamed(declared, count)
     if ends_early or (ends_in_frame and declared != count):
         if not declared:
-            raise AudioError(Diagnostic("last_frame_cut", name=name))
-        raise AudioError(Diagnostic("frames_missing", name=name, declared=declared, held=count))
+            raise AudioError("last_frame_cut", name=name)
+        raise AudioError("frames_missing", name=name, declared=declared, held=count)
     if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
-        raise AudioError(Diagnostic("joined_sounds", name=name, at=at))
+        raise AudioError("joined_sounds", name=name, at=at)
     if header is None:
         return SizePlan(least=max(0, (count - 1) * first.samples - _DECODER_DELAY))
     least = max(0, (count - 1) * first.samples - header.delay - header.padding - _DECODER_DELAY)

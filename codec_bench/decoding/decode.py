@@ -22,7 +22,6 @@ import numpy as np
 
 from codec_bench.decoding.concatenated_files import missing_bytes, second_file
 from codec_bench.decoding.declared_sizes import SizePlan, plan
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, describe
 
 if TYPE_CHECKING:
@@ -108,18 +107,18 @@ def read_file(path: str, most_s: float = math.inf) -> Decoded:
     try:
         about = os.stat(path)
     except (OSError, ValueError):
-        raise AudioError(Diagnostic("no_file", path=path)) from None
+        raise AudioError("no_file", path=path) from None
     if stat.S_ISDIR(about.st_mode):
-        raise AudioError(Diagnostic("folder_for_sound", path=path))
+        raise AudioError("folder_for_sound", path=path)
     if about.st_size == 0:
-        raise AudioError(Diagnostic("sound_empty", name=path))
+        raise AudioError("sound_empty", name=path)
     return _decode(path, path, most_s)
 
 
 def decode_bytes(data: bytes, name: str, most_s: float = math.inf) -> Decoded:
     """Decode the bytes of a sound file as `read_file`; `name` is for messages."""
     if not data:
-        raise AudioError(Diagnostic("sound_empty", name=name))
+        raise AudioError("sound_empty", name=name)
     return _decode(data, name, most_s)
 
 
@@ -142,17 +141,17 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
         audio = _read_ffmpeg(source, name, most_s)
     held = audio.samples.shape[1]
     if checked.ends is not None and held not in checked.ends:
-        raise AudioError(Diagnostic("last_frame_elsewhere", name=name, held=held))
+        raise AudioError("last_frame_elsewhere", name=name, held=held)
     if held < checked.least:
-        raise AudioError(Diagnostic("joined_sounds_short", name=name, held=held, least=checked.least))
+        raise AudioError("joined_sounds_short", name=name, held=held, least=checked.least)
     return audio
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
     if (offset := second_file(content)) is not None:
-        raise AudioError(Diagnostic("joined_sounds_first", name=name, offset=offset))
+        raise AudioError("joined_sounds_first", name=name, offset=offset)
     if missing := missing_bytes(content):
-        raise AudioError(Diagnostic("end_missing", name=name, missing=missing))
+        raise AudioError("end_missing", name=name, missing=missing)
     return plan(content, name)
 
 
@@ -163,9 +162,9 @@ def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
     except AudioError:
         raise
     except MemoryError as error:
-        raise AudioError(Diagnostic("decoding_out_of_memory", name=name)) from error
+        raise AudioError("decoding_out_of_memory", name=name) from error
     except Exception as error:  # decoders raise anything on damaged bytes
-        raise AudioError(Diagnostic("not_decoded", name=name, message=describe(error))) from error
+        raise AudioError("not_decoded", name=name, message=describe(error)) from error
 
 
 def check_audio(audio: SampledSound, name: str) -> None:
@@ -178,7 +177,7 @@ def check_audio(audio: SampledSound, name: str) -> None:
     _check_rate(rate, name)
     samples = audio.samples
     if samples.size == 0:
-        raise AudioError(Diagnostic("sound_without_samples", name=name))
+        raise AudioError("sound_without_samples", name=name)
     # NaN fails the comparison. Two passes over the samples, and no copy of them.
     if samples.min() >= -LOUDEST and samples.max() <= LOUDEST:
         return
@@ -187,8 +186,8 @@ def check_audio(audio: SampledSound, name: str) -> None:
     channel, first = bad[np.argmin(bad[:, 1])]
     facts = {"name": name, "samples": len(bad), "value": f"{samples[channel, first]:g}", "at_s": first / rate}
     if finite.all():
-        raise AudioError(Diagnostic("samples_too_loud", most=LOUDEST, **facts))
-    raise AudioError(Diagnostic("samples_not_finite", **facts))
+        raise AudioError("samples_too_loud", most=LOUDEST, **facts)
+    raise AudioError("samples_not_finite", **facts)
 
 
 def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded | None:
@@ -203,15 +202,15 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
     except soundfile.LibsndfileError as error:
         message = error.error_string.lower()  # without the file's name
         if "flac" in message or "psf" in message:
-            raise AudioError(Diagnostic("not_decoded", name=name, message=error.error_string.strip())) from error
+            raise AudioError("not_decoded", name=name, message=error.error_string.strip()) from error
         return None
     # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects wrong sizes
     # of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
-        raise AudioError(Diagnostic("samples_missing", name=name, declared=expected, held=held))
+        raise AudioError("samples_missing", name=name, declared=expected, held=held)
     mended = _MENDED_SIZE.search(log)
     if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
-        raise AudioError(Diagnostic("bytes_missing", name=name, declared=mended[1], held=mended[2]))
+        raise AudioError("bytes_missing", name=name, declared=mended[1], held=mended[2])
     return decoded(samples, rate)
 
 
@@ -243,10 +242,10 @@ def _gathered(pieces: Iterable[np.ndarray], name: str, rate: int, most_s: float)
     for chunk in pieces:
         length += chunk.shape[1]
         if length > most_s * rate:
-            raise AudioError(Diagnostic("file_too_long", name=name, most_s=most_s))
+            raise AudioError("file_too_long", name=name, most_s=most_s)
         size, waits = size + chunk.nbytes, waits + chunk.size
         if size > MOST_BYTES:
-            raise AudioError(Diagnostic("file_too_large", name=name, most_gib=MOST_BYTES / 2**30))
+            raise AudioError("file_too_large", name=name, most_gib=MOST_BYTES / 2**30)
         waiting.append(chunk)
         if waits >= _AT_ONCE:
             blocks.append(_together(waiting))
@@ -269,7 +268,7 @@ def _together(pieces: list[np.ndarray]) -> np.ndarray:
 
 def _check_rate(rate: int, name: str) -> None:
     if not LOWEST_HZ <= rate <= HIGHEST_HZ:
-        raise AudioError(Diagnostic("sound_rate", name=name, rate_hz=rate, lowest_hz=LOWEST_HZ, highest_hz=HIGHEST_HZ))
+        raise AudioError("sound_rate", name=name, rate_hz=rate, lowest_hz=LOWEST_HZ, highest_hz=HIGHEST_HZ)
 
 
 def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
@@ -278,10 +277,10 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
     try:
         with opened_sound(source) as container:
             if not container.streams.audio:
-                raise AudioError(Diagnostic("no_audio_stream", name=name))
+                raise AudioError("no_audio_stream", name=name)
             stream = container.streams.audio[0]
             if stream.codec_context is None:
-                raise AudioError(Diagnostic("coding_unknown", name=name))
+                raise AudioError("coding_unknown", name=name)
             rate = stream.codec_context.sample_rate
             _check_rate(rate, name)
             # Not planar: with more than eight planes PyAV reads out of bounds.
@@ -292,7 +291,7 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
             samples = _gathered(arrays, name, rate, most_s)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise AudioError(Diagnostic("not_a_sound", name=name, reason=reason)) from error
+        raise AudioError("not_a_sound", name=name, reason=reason) from error
     return decoded(samples, rate)
 
 

@@ -14,7 +14,6 @@ from codec_bench.decoding.decode import Decoded, decode_bytes, read_file
 from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.span import find_span, read_span
 from codec_bench.decoding.table import find_locator, read_located
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 
 _LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
@@ -81,9 +80,9 @@ def member_bytes(member: TarMember) -> bytes:
             file.seek(member.begin)
             data = file.read(member.size)
     except OSError as error:
-        raise AudioError(Diagnostic("file_not_readable", path=member.file, cause=error.strerror or error)) from error
+        raise AudioError("file_not_readable", path=member.file, cause=error.strerror or error) from error
     if len(data) != member.size:
-        raise AudioError(Diagnostic("member_cut", member=member.words, held=len(data), size=member.size))
+        raise AudioError("member_cut", member=member.words, held=len(data), size=member.size)
     return data
 
 
@@ -103,7 +102,7 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     try:
         path = os.fsdecode(path)
     except TypeError as error:
-        raise UserError(Diagnostic("sound_name_type", type=type(path).__name__)) from error
+        raise UserError("sound_name_type", type=type(path).__name__) from error
     if (span := find_span(path)) is not None:
         return read_span(span, read_sound)
     if "::" in path:

@@ -65,12 +65,13 @@ def filesystem(url: str) -> Any:
     protocol = url.split("://", 1)[0]
     if "@" in url.split("://", 1)[1].partition("/")[0]:
         raise UserError(
-            Diagnostic("url_with_password", url=shown(url)),
-            hint="leave it out; fsspec takes credentials from the environment",
+            "url_with_password", url=shown(url), hint="leave it out; fsspec takes credentials from the environment"
         )
     if protocol not in STORES and protocol in fsspec.available_protocols():
         raise UserError(
-            Diagnostic("url_protocol", url=shown(url), protocol=protocol),
+            "url_protocol",
+            url=shown(url),
+            protocol=protocol,
             hint="s3, gs, http and https are known; fetch other files first and name them by their path",
         )
     try:
@@ -87,14 +88,12 @@ def filesystem(url: str) -> Any:
         package = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}.get(protocol, error.name or "aiohttp")
         if package == "gcsfs":
             raise UserError(
-                Diagnostic("package_not_installed", feature=f"'{shown(url)}'", package="gcsfs"),
-                hint="pip install gcsfs",
+                "package_not_installed", feature=f"'{shown(url)}'", package="gcsfs", hint="pip install gcsfs"
             ) from error
         raise MissingExtra(f"'{shown(url)}'", package, EXTRA) from error
     except ValueError as error:
         raise UserError(
-            Diagnostic("url_protocol_unknown", url=shown(url), protocol=protocol),
-            hint="s3, gs, http and https are known",
+            "url_protocol_unknown", url=shown(url), protocol=protocol, hint="s3, gs, http and https are known"
         ) from error
 
 
@@ -144,9 +143,9 @@ def tried(url: str, act: Callable[[], _Got]) -> _Got:
         except Exception as error:  # the packages behind fsspec raise errors of their own
             why, passes = _reason(error)
             if not passes:
-                raise RemoteError(Diagnostic("url_refused", url=shown(url), cause=why)) from error
+                raise RemoteError("url_refused", url=shown(url), cause=why) from error
             if turn == TRIES - 1:
-                raise RemoteError(Diagnostic("url_unreadable", url=shown(url), tries=TRIES, cause=why)) from error
+                raise RemoteError("url_unreadable", url=shown(url), tries=TRIES, cause=why) from error
             _pause(PAUSES_S[turn])
     raise AssertionError("the last try returns or raises")
 

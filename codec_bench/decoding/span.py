@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 
 MARK = "#t="
@@ -70,14 +69,12 @@ def cut_span(span: Span, sound: Decoded) -> Decoded:
     length = samples.shape[1]
     begin, end = round(span.begin_s * rate_hz), length if span.end_s is None else round(span.end_s * rate_hz)
     if end > length + SLACK_S * rate_hz or begin >= length:
-        raise AudioError(
-            Diagnostic("segment_beyond", span=span, begin_s=span.begin_s, end_s=span.end_s, length_s=length / rate_hz)
-        )
+        raise AudioError("segment_beyond", span=span, begin_s=span.begin_s, end_s=span.end_s, length_s=length / rate_hz)
     if end <= begin:
-        raise AudioError(Diagnostic("segment_empty", span=span))
+        raise AudioError("segment_empty", span=span)
     if span.channel is not None:
         if span.channel >= len(samples):
-            raise AudioError(Diagnostic("segment_channel", span=span, channels=len(samples), channel=span.channel))
+            raise AudioError("segment_channel", span=span, channels=len(samples), channel=span.channel)
         samples = samples[span.channel : span.channel + 1]
     return Decoded(samples[:, begin : min(end, length)].copy(), rate_hz)
 

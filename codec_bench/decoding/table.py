@@ -25,7 +25,6 @@ import numpy as np
 
 from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded, check_audio, decode_bytes, decoded, guarded, read_file
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 
 if TYPE_CHECKING:
@@ -101,29 +100,27 @@ def _read(locator: Locator) -> Decoded:
     try:
         value, rate = _cell(locator)
     except OSError as error:
-        raise AudioError(
-            Diagnostic("file_not_readable", path=locator.file, cause=error.strerror or _first_line(error))
-        ) from error
+        raise AudioError("file_not_readable", path=locator.file, cause=error.strerror or _first_line(error)) from error
     except pa.ArrowException as error:
-        raise AudioError(Diagnostic("parquet_unreadable", path=locator.file, cause=_first_line(error))) from error
+        raise AudioError("parquet_unreadable", path=locator.file, cause=_first_line(error)) from error
     if isinstance(value, dict):
         array = value.get("array")
         rate = next((value[name] for name in RATES if value.get(name)), None) if array is not None else rate
         value = next((v for v in (value.get("bytes"), array, value.get("path")) if v is not None), None)
     if value is None:
-        raise AudioError(Diagnostic("cell_null", locator=locator))
+        raise AudioError("cell_null", locator=locator)
     if isinstance(value, bytes):
         return decode_bytes(value, str(locator))
     if isinstance(value, str):
         return read_file(_sibling(locator.file, value))
     if not isinstance(value, np.ndarray):
-        raise AudioError(Diagnostic("cell_without_sound", locator=locator, type=type(value).__name__))
+        raise AudioError("cell_without_sound", locator=locator, type=type(value).__name__)
     if not rate:
-        raise AudioError(Diagnostic("cell_without_rate", locator=locator, known=" or ".join(RATES)))
+        raise AudioError("cell_without_rate", locator=locator, known=" or ".join(RATES))
     try:
         audio = decoded(value, int(rate))
     except (ValueError, TypeError, OverflowError) as error:
-        raise AudioError(Diagnostic("cell_unusable", locator=locator, cause=error)) from error
+        raise AudioError("cell_unusable", locator=locator, cause=error) from error
     check_audio(audio, str(locator))
     return audio
 
@@ -134,7 +131,7 @@ def _sibling(file: str, path: str) -> str:
     if root := _OF_THE_HUB.match(file):
         places = [candidate for candidate in places if os.path.normpath(candidate).startswith(root[0])]
         if not places:
-            raise AudioError(Diagnostic("path_leads_out", path=path, file=file))
+            raise AudioError("path_leads_out", path=path, file=file)
     return next(filter(os.path.exists, places), places[0])
 
 
@@ -158,7 +155,7 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
     if locator.item is not None and scalar.is_valid:
         items = scalar.values if hasattr(scalar, "values") else ()
         if locator.item >= len(items):
-            raise AudioError(Diagnostic("cell_item", locator=locator, sounds=len(items), item=locator.item))
+            raise AudioError("cell_item", locator=locator, sounds=len(items), item=locator.item)
         scalar = items[locator.item]
     return _plain(scalar), rate
 
@@ -178,9 +175,9 @@ def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
 
 def _check_place(locator: Locator, columns: list[str], rows: int) -> None:
     if locator.column not in columns:
-        raise AudioError(Diagnostic("table_column", file=locator.file, column=locator.column, known=", ".join(columns)))
+        raise AudioError("table_column", file=locator.file, column=locator.column, known=", ".join(columns))
     if locator.row >= rows:
-        raise AudioError(Diagnostic("table_row", file=locator.file, rows=rows, row=locator.row))
+        raise AudioError("table_row", file=locator.file, rows=rows, row=locator.row)
 
 
 def _plain(scalar: pa.Scalar) -> Any:
@@ -271,9 +268,7 @@ class _GroupReader:
                 if batch is None:
                     declared = self._table.metadata.row_group(self._group).num_rows
                     raise AudioError(
-                        Diagnostic(
-                            "part_damaged", path=self._table.path, part=self._group, declared=declared, held=self._next
-                        )
+                        "part_damaged", path=self._table.path, part=self._group, declared=declared, held=self._next
                     )
                 # Parquet files need not have their columns in this order.
                 batch = batch.select(self._columns)

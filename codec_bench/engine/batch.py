@@ -325,8 +325,7 @@ class Dispatcher:
             self._idle_deaths = 0 if event.lived_s > _STARTED_S else self._idle_deaths + 1
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
                 raise UserError(
-                    Diagnostic("workers_end_at_start", reason=event.reason),
-                    hint=f"their output in {self._log} may say why",
+                    "workers_end_at_start", reason=event.reason, hint=f"their output in {self._log} may say why"
                 )
             return
         batch = event.running
@@ -361,7 +360,7 @@ class Dispatcher:
         for batch in held:
             self.stages[batch.key].waiting.requeue(batch.works)
         if not self._pool.retire(device):
-            raise UserError(Diagnostic("no_device_left", cause=problem), hint=hint)
+            raise UserError("no_device_left", cause=problem, hint=hint)
         warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:

@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Sequence
 
 from codec_bench.machine.environment import cpu_count
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 
@@ -57,5 +56,5 @@ def resolve_devices(device: str) -> list[str]:
     chosen = [name.strip() for name in device.split(",")]
     for name in chosen:
         if name not in known:
-            raise UserError(Diagnostic("no_device", device=name), hint=f"choose auto or one of {', '.join(known)}")
+            raise UserError("no_device", device=name, hint=f"choose auto or one of {', '.join(known)}")
     return chosen

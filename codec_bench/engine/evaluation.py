@@ -26,7 +26,6 @@ from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, describe_machine, numbers_to_save, start_engine
 from codec_bench.engine.timings import Timeline, name_some
 from codec_bench.machine.environment import process_started_at
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
@@ -76,9 +75,7 @@ def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
     """Plan an evaluation, or raise UserError."""
     source = evaluation.source
     if not len(source):
-        raise UserError(
-            Diagnostic("data_without_samples", label=f"'{source.name}'"), hint="name data that holds at least one"
-        )
+        raise UserError("data_without_samples", label=f"'{source.name}'", hint="name data that holds at least one")
     gpu = has_gpu(running.device) if running.as_on_gpu is None else running.as_on_gpu
     seed = evaluation.request["seed"]
     return build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu, seed=seed)
@@ -174,7 +171,9 @@ def _check_readable(plan: Plan, folder: Path) -> None:
     for system in plan.systems:
         if system.runs_here and source_hash(system.cls) is None:
             raise RunMismatch(
-                Diagnostic("class_source_unknown", folder=folder, system=system.name),
+                "class_source_unknown",
+                folder=folder,
+                system=system.name,
                 hint="use another folder, or put the class into a file or a cell of its own",
             )
 

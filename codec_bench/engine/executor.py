@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data.shard import MOST_SHARDS
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LOCAL, RAY = "local", "ray"
@@ -36,10 +35,11 @@ class OnRay:
             value = getattr(self, name)
             if value is not None and (value < least or (most is not None and value > most)):
                 limit = f"at least {least}" if most is None else f"{least} to {most}"
-                raise UserError(Diagnostic("option_value", option=name, value=value, expected=limit))
+                raise UserError("option_value", option=name, value=value, expected=limit)
         if self.address is not None and self.address.startswith("ray://"):
             raise UserError(
-                Diagnostic("ray_client_address", address=self.address),
+                "ray_client_address",
+                address=self.address,
                 hint="start the command on a machine of the cluster, with --ray-address HOST:6379",
             )
 
@@ -49,7 +49,5 @@ def read_executor(executor: str | OnRay) -> OnRay | None:
     if isinstance(executor, OnRay):
         return executor
     if executor not in (LOCAL, RAY):
-        raise UserError(
-            Diagnostic("option_value", option="executor", value=repr(executor), expected=f"{LOCAL} or {RAY}")
-        )
+        raise UserError("option_value", option="executor", value=repr(executor), expected=f"{LOCAL} or {RAY}")
     return OnRay() if executor == RAY else None

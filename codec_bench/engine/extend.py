@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.data import Source
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
@@ -59,7 +58,10 @@ def restore_sample_order(
     if limit is not None and (previous.limit is None or limit < previous.limit):
         size = "all samples" if previous.limit is None else f"{previous.limit:,} samples"
         raise RunMismatch(
-            Diagnostic("limit_lowered", folder=Path(folder), size=size, limit=limit),
+            "limit_lowered",
+            folder=Path(folder),
+            size=size,
+            limit=limit,
             hint="give another --out, or " + (f"--limit {previous.limit} or more" if previous.limit else "no --limit"),
         )
     there = {sample.id: sample for sample in source.samples}

@@ -15,7 +15,6 @@ from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
 from codec_bench.engine.systems import System, name_systems
 from codec_bench.features.base import Feature
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, describe
 
 FIRST_S = 600.0
@@ -93,4 +92,4 @@ def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:
     except UserError:
         raise
     except Exception as error:  # own code may raise anything while it is built
-        raise UserError(Diagnostic("not_loadable", name=system.name, cause=describe(error))) from error
+        raise UserError("not_loadable", name=system.name, cause=describe(error)) from error

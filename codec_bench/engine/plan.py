@@ -22,7 +22,6 @@ from codec_bench.engine.systems import System, check_different, name_systems, re
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
 from codec_bench.machine.process_state import preserved_process_state
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
@@ -106,7 +105,7 @@ def build_plan(
     """
     requested = read_systems(systems)
     if not metrics:
-        raise UserError(Diagnostic("no_metric_named"), hint="see codec-bench list metrics")
+        raise UserError("no_metric_named", hint="see codec-bench list metrics")
     built = {name: _build_metric(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _feature_names(list(built.values()), languages)
     features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu, seed)
@@ -115,7 +114,10 @@ def build_plan(
             weights = options.get(name, {}).get("weights")
             if weights is not None and metric.own_weights:
                 raise UserError(
-                    Diagnostic("custom_weights_unsupported", metric=metric.name, name=name, reason=metric.own_weights),
+                    "custom_weights_unsupported",
+                    metric=metric.name,
+                    name=name,
+                    reason=metric.own_weights,
                     hint="set CODEC_BENCH_WEIGHTS (see codec-bench doctor), or leave the metric out",
                 )
             if weights is not None:  # with other weights it is another measurement
@@ -179,9 +181,7 @@ def _with_stages(
     out: list[System] = []
     for system in systems:
         if system.titled and system.name in reserved:
-            raise UserError(
-                Diagnostic("same_name_as_stage", system=system.spec, name=system.name), hint="choose another name"
-            )
+            raise UserError("same_name_as_stage", system=system.spec, name=system.name, hint="choose another name")
         if system.kind == "codec":
             chosen = {
                 k: v for of, some in options.items() if of != system.name and system.takes(of) for k, v in some.items()
@@ -189,7 +189,9 @@ def _with_stages(
             chosen |= options.get(system.name, {})
             if chosen and system.live is not None and not isinstance(system.live, type):
                 raise UserError(
-                    Diagnostic("option_of_object", option=next(iter(chosen)), name=system.name),
+                    "option_of_object",
+                    option=next(iter(chosen)),
+                    name=system.name,
                     hint="give its class, or build the object with this option",
                 )
             before = [*reserved, *(one.name for one in out)].count(system.name)  # two classes may have one name

@@ -23,7 +23,6 @@ from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
 from codec_bench.machine.environment import cpu_count
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 AHEAD = (
@@ -217,7 +216,7 @@ class Pool:
                 if isinstance(answer, str):
                     ended[left[0]] += 1
                     if ended[left[0]] == LOADED_AT_MOST:
-                        error = NotLoaded(Diagnostic("not_loaded", stage=left[0], cause=answer))
+                        error = NotLoaded("not_loaded", stage=left[0], cause=answer)
                         error.key = left[0]
                         raise error
                     self._ask_facts(number, left)

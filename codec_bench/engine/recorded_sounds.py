@@ -20,7 +20,6 @@ from codec_bench.decoding.remote import is_url, remote_state, shown
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.run import SOUND_DIGITS
 from codec_bench.engine.running import Progress
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio
@@ -51,8 +50,7 @@ def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progre
 def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMismatch:
     problem = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was started"
     return RunMismatch(
-        Diagnostic("sound_changed", path=shown(path), sample=id, cause=problem),
-        hint="use another --out, or the data of the run",
+        "sound_changed", path=shown(path), sample=id, cause=problem, hint="use another --out, or the data of the run"
     )
 
 

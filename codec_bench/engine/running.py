@@ -20,7 +20,6 @@ from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, EngineSettings
 from codec_bench.machine.environment import cpu_count, machine, versions
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 KEEP_ALL_UP_TO = 60
@@ -85,7 +84,8 @@ def choose_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
         raise UserError(
-            Diagnostic("running_and_options", options=named),
+            "running_and_options",
+            options=named,
             hint=f"Running({', '.join(f'{name}={value!r}' for name, value in fields.items())}), or leave running= out",
         )
     return running if running is not None else Running(**fields)
@@ -168,6 +168,6 @@ def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int
     try:
         count = int(save_audio)
     except ValueError:
-        raise UserError(Diagnostic("save_audio_value", value=save_audio)) from None
+        raise UserError("save_audio_value", value=save_audio) from None
     count = min(max(count, 0), samples)
     return frozenset(round(k * (samples - 1) / max(1, count - 1)) for k in range(count))

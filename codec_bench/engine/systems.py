@@ -21,7 +21,6 @@ from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Sample
 
@@ -123,8 +122,7 @@ def split_name(text: str) -> tuple[str | None, str]:
         return None, text
     if not name or not value:
         raise UserError(
-            Diagnostic("name_or_system_missing", text=text),
-            hint="for example tts=outputs/tts or mine=./my_codec.py:MyCodec",
+            "name_or_system_missing", text=text, hint="for example tts=outputs/tts or mine=./my_codec.py:MyCodec"
         )
     return name, value
 
@@ -133,15 +131,13 @@ def check_name(name: Any, of: str) -> str:
     """Return a valid name of a row, or raise UserError."""
     hint = f"name the row: NAME={of}"
     if not isinstance(name, str) or not name.strip():
-        raise UserError(Diagnostic("name_empty", system=of, name=name), hint=hint)
+        raise UserError("name_empty", system=of, name=name, hint=hint)
     if len(name) > LONGEST_NAME:
-        raise UserError(
-            Diagnostic("name_too_long", system=of, length=len(name), begin=name[:30], most=LONGEST_NAME), hint=hint
-        )
+        raise UserError("name_too_long", system=of, length=len(name), begin=name[:30], most=LONGEST_NAME, hint=hint)
     if name == UNPROCESSED:
-        raise UserError(Diagnostic("name_of_unprocessed", system=of, name=name), hint=hint)
+        raise UserError("name_of_unprocessed", system=of, name=name, hint=hint)
     if "," in name or name != name.strip() or not name.isprintable():
-        raise UserError(Diagnostic("name_characters", system=of, name=name), hint=hint)
+        raise UserError("name_characters", system=of, name=name, hint=hint)
     return name
 
 
@@ -164,9 +160,7 @@ def read_systems(specs: Any) -> tuple[System, ...]:
         entries = [(None, specs)]
     systems = tuple(one if isinstance(one, System) else _system(name, one) for name, one in entries if one != "")
     if not systems:
-        raise UserError(
-            Diagnostic("no_codec_named"), hint="name at least one, or 'unprocessed'; see codec-bench list codecs"
-        )
+        raise UserError("no_codec_named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
     return systems
 
 
@@ -199,13 +193,15 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
             name = Path(audio).name.replace(",", " ").strip() or None
         if not isinstance(audio, (str, os.PathLike, Source)) and not _holds_samples(audio):
             raise UserError(
-                Diagnostic("generated_type", audio=audio, type=type(audio).__name__),
+                "generated_type",
+                audio=audio,
+                type=type(audio).__name__,
                 hint='several systems are {"name": folder, "other": folder}',
             )
         label = os.fspath(audio) if isinstance(audio, (str, os.PathLike)) else f"samples of {name or GENERATED}"
         pairs.append((build_generated(GENERATED if name is None else check_name(name, label), label), audio))
     if not pairs:
-        raise UserError(Diagnostic("no_audio_named"), hint="name a folder or a manifest")
+        raise UserError("no_audio_named", hint="name a folder or a manifest")
     systems = [system for system, _ in pairs]
     check_different(systems)
     name_systems(systems)
@@ -225,7 +221,7 @@ def _system(name: Any, value: Any) -> System:
         return _of_text(name, os.fspath(value).strip())
     label = value.__name__ if isinstance(value, type) else type(value).__name__
     if not _is_codec(value):
-        raise UserError(Diagnostic("codec_type", codec=value, type=label), hint="see codec-bench list codecs")
+        raise UserError("codec_type", codec=value, type=label, hint="see codec-bench list codecs")
     codec = _importable(value) if isinstance(value, type) else None
     if name is None:
         return System(label, "codec", label, codec=codec, live=value)
@@ -235,15 +231,13 @@ def _system(name: Any, value: Any) -> System:
 def _of_text(name: Any, spec: str) -> System:
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
-            raise UserError(
-                Diagnostic("unprocessed_renamed", system=UNPROCESSED, name=name), hint=f"write {UNPROCESSED}"
-            )
+            raise UserError("unprocessed_renamed", system=UNPROCESSED, name=name, hint=f"write {UNPROCESSED}")
         return System(UNPROCESSED, "unprocessed", UNPROCESSED)
     if name is None or name == spec:
         return System(spec, "codec", spec, titled=name is not None, codec=spec)
     check_name(name, spec)
     if _is_registered(name) and resolve_codec(name) != resolve_codec(spec):
-        raise UserError(Diagnostic("name_of_registered_codec", name=name, system=spec), hint="choose another")
+        raise UserError("name_of_registered_codec", name=name, system=spec, hint="choose another")
     return System(name, "codec", spec, titled=True, codec=spec)
 
 
@@ -311,7 +305,7 @@ def check_different(systems: Sequence[System]) -> None:
             both = f"'{first.spec}'" if first.spec == system.spec else f"'{first.spec}' and '{system.spec}'"
             rows = "" if first.name == system.name else f" (as '{first.name}' and '{system.name}')"
             kind = "audio" if system.kind == "files" else "codec"
-            raise UserError(Diagnostic("named_twice", kind=kind, systems=f"{both}{rows}"), hint="name each once")
+            raise UserError("named_twice", kind=kind, systems=f"{both}{rows}", hint="name each once")
 
 
 def name_systems(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
@@ -333,7 +327,10 @@ def name_systems(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any
         other = next((one for one in out if one.name == system.name and not waits and one.folder), None)
         if other is not None:
             raise UserError(
-                Diagnostic("name_of_two_rows", name=system.name, one=other.spec, other=system.spec),
+                "name_of_two_rows",
+                name=system.name,
+                one=other.spec,
+                other=system.spec,
                 hint="name one of them yourself: NAME=" + system.spec,
             )
         if waits:

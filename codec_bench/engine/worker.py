@@ -33,7 +33,7 @@ from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.machine.memory import give_back, is_device_error, out_of_memory, placed
-from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages import of_error
 from codec_bench.messages.errors import DeviceUnusable, UserError, describe
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
@@ -80,9 +80,7 @@ class Stages:
                 raise
             reason = describe(error)
             hint = "codec-bench doctor checks the driver and the libraries; --device cpu goes without the device"
-            raise DeviceUnusable(
-                Diagnostic("device_unusable", device=self._device.device, cause=reason), hint=hint
-            ) from error
+            raise DeviceUnusable("device_unusable", device=self._device.device, cause=reason, hint=hint) from error
         return self._build(spec)
 
     def _build(self, spec: StageSpec) -> Any:
@@ -184,7 +182,7 @@ def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
     except UserError as error:
         return error
     except Exception as error:  # own code may raise anything while it loads
-        return UserError(Diagnostic("not_loadable", name=key, cause=describe(error)))
+        return UserError("not_loadable", name=key, cause=describe(error))
 
 
 @dataclass(frozen=True, slots=True)

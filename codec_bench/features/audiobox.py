@@ -141,7 +141,7 @@ def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
             normalises=bool(config["normalize_embed"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=describe(error))) from error
+        raise WeightsError("file_not_readable", path=path, cause=describe(error)) from error
     if wrong:
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=", ".join(wrong)))
+        raise WeightsError("weights_of_another_model", folder=path, difference=", ".join(wrong))
     return head, scales

@@ -11,7 +11,6 @@ from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.pitch import unusable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import Precision, computing
 from codec_bench.weights import find
@@ -100,9 +99,7 @@ class AutoAtt(Feature):
         self._processor: Any = AutoProcessor.from_pretrained(str(self._folder), local_files_only=True)
         ids = {word: self._processor.tokenizer.encode(word, add_special_tokens=False) for word in WORTH}
         if cut := [word for word, tokens in ids.items() if len(tokens) != 1]:
-            raise WeightsError(
-                Diagnostic("tokens_unexpected", folder=self._folder, text=cut[0], tokens=len(ids[cut[0]]))
-            )
+            raise WeightsError("tokens_unexpected", folder=self._folder, text=cut[0], tokens=len(ids[cut[0]]))
         turns = [
             {"role": "system", "content": SYSTEM},
             {"role": "user", "content": [{"type": "audio", "audio_url": ""}, {"type": "text", "text": QUESTION}]},

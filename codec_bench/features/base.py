@@ -34,7 +34,7 @@ class Unavailable(Exception):
 def refuse_weights(feature: str, weights: str | None) -> None:
     """Raise a UserError if weights were passed to a feature that has none."""
     if weights is not None:
-        raise UserError(Diagnostic("no_weights_to_replace", feature=feature), hint="omit its weights")
+        raise UserError("no_weights_to_replace", feature=feature, hint="omit its weights")
 
 
 def too_short(signal: np.ndarray, model: str, needed: int) -> Unavailable | None:

@@ -13,7 +13,6 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.pitch import unusable
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -81,13 +80,7 @@ class Clap(PreparedFeature):
         config = _config(folder).audio_config
         if config.enable_fusion or config.num_mel_bins != BANDS:
             raise WeightsError(
-                Diagnostic(
-                    "clap_unexpected",
-                    folder=folder,
-                    fusion=config.enable_fusion,
-                    bands=config.num_mel_bins,
-                    expected=BANDS,
-                )
+                "clap_unexpected", folder=folder, fusion=config.enable_fusion, bands=config.num_mel_bins, expected=BANDS
             )
         net = unfilled(lambda: ClapAudioModelWithProjection(config))
         state = {name: value for name, value in net.state_dict().items() if name.endswith(INDEX)}
@@ -128,7 +121,7 @@ def _config(folder: Path) -> Any:
     try:
         return ClapConfig.from_pretrained(str(folder), local_files_only=True)
     except (OSError, ValueError) as error:
-        raise WeightsError(Diagnostic("weights_unreadable", path=folder, cause=error)) from error
+        raise WeightsError("weights_unreadable", path=folder, cause=error) from error
 
 
 class TextEncoder:
@@ -145,16 +138,16 @@ class TextEncoder:
         folder = checkpoint.folder
         if not any((folder / name).is_file() for name in TOKENS):  # transformers would make tokens of no word
             raise WeightsError(
-                Diagnostic("no_tokeniser", folder=folder, files=" or ".join(TOKENS)),
+                "no_tokeniser",
+                folder=folder,
+                files=" or ".join(TOKENS),
                 hint=f"codec-bench weights fetch {Clap.name} brings them",
             )
         try:
             self._tokens: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         except Exception as error:  # a missing or broken file raises anything from OSError to KeyError
             reason = str(error).split("\n")[0]
-            raise WeightsError(
-                Diagnostic("weights_not_read", path=folder, type=type(error).__name__, reason=reason)
-            ) from error
+            raise WeightsError("weights_not_read", path=folder, type=type(error).__name__, reason=reason) from error
         config = _config(folder).text_config
         self._net: Any = unfilled(lambda: ClapTextModelWithProjection(config))
         state = {name: value for name, value in self._net.state_dict().items() if name.endswith(PLACES)}

@@ -292,7 +292,7 @@ class _OnnxRuntime(_ClipByClip):
         self._p835, self._p808 = (onnxruntime.InferenceSession(os.fspath(f), options, providers) for f in files)
         if len(providers) > 1 and self._p835.get_providers()[0] != "CUDAExecutionProvider":
             raise UserError(
-                Diagnostic("onnxruntime_without_gpu"),
+                "onnxruntime_without_gpu",
                 hint="codec-bench doctor detects a CPU package onnxruntime over it; dnsmos@torch needs neither package",
             )
 
@@ -316,7 +316,9 @@ def backend_of(point: str | None) -> str | None:
     """
     if point is not None and point not in BACKENDS:
         raise UserError(
-            Diagnostic("no_point_of_metric", point=point, name="dnsmos"),
+            "no_point_of_metric",
+            point=point,
+            name="dnsmos",
             hint=f"use dnsmos, or dnsmos@ one of: {', '.join(BACKENDS)}",
         )
     return point
@@ -339,8 +341,7 @@ def protocol_of(variant: str | None) -> str:
     if variant not in PROTOCOLS:
         known = ", ".join(name for name in PROTOCOLS if name)
         raise UserError(
-            Diagnostic("no_variant", variant=variant, name="dnsmos"),
-            hint=f"use dnsmos, or dnsmos[VARIANT] with one of: {known}",
+            "no_variant", variant=variant, name="dnsmos", hint=f"use dnsmos, or dnsmos[VARIANT] with one of: {known}"
         )
     return PROTOCOLS[variant].id
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError
 
 if TYPE_CHECKING:
@@ -65,8 +64,7 @@ def folder_of(weights: str | None) -> Path:
     for network in (P835, P808):
         if not (folder / network.file).is_file():
             raise WeightsError(
-                Diagnostic("no_file", path=folder / network.file),
-                hint=f"give a folder that holds {P835.file} and {P808.file}",
+                "no_file", path=folder / network.file, hint=f"give a folder that holds {P835.file} and {P808.file}"
             )
     return folder
 
@@ -86,7 +84,7 @@ def read_network(path: Path, network: DnsmosNetwork) -> DnsmosWeights:
         graph = onnx.load(os.fspath(path)).graph
         held = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     except Exception as error:  # a broken file raises whatever the parser meets
-        raise WeightsError(Diagnostic("not_onnx", path=path, type=type(error).__name__, cause=error)) from error
+        raise WeightsError("not_onnx", path=path, type=type(error).__name__, cause=error) from error
     counted = set(network.operations.split())
     nodes = [node for node in graph.node if node.op_type in counted]
     layers: list[list[np.ndarray | None]] = []
@@ -105,9 +103,7 @@ def read_network(path: Path, network: DnsmosNetwork) -> DnsmosWeights:
         or shapes != (network.convolutions, network.dense)
         or any(len(layer) != 2 for layer in [*convolutions, *dense] if layer[0].ndim != 3)
     ):
-        raise WeightsError(
-            Diagnostic("weights_of_another_model", folder=path, difference=f"expected DNSMOS's {network.file}")
-        )
+        raise WeightsError("weights_of_another_model", folder=path, difference=f"expected DNSMOS's {network.file}")
     # The two convolutions over a signal are the Fourier transform; they have no bias.
     front = [c[0][:, :, 0] for c in convolutions if c[0].ndim == 3]
     return DnsmosWeights(

@@ -10,7 +10,6 @@ import numpy as np
 
 from codec_bench.features.base import Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights import find, load_into, unfilled
 from codec_bench.weights.state import check_archive
@@ -28,7 +27,7 @@ def checked(variant: str | None) -> str:
     """
     if variant is not None and variant not in TRAINED_ON:
         names = ", ".join(f"dnsmos_pro[{name}]" for name in TRAINED_ON)
-        raise UserError(Diagnostic("no_variant", variant=variant, name="DNSMOS Pro"), hint=f"use {names}")
+        raise UserError("no_variant", variant=variant, name="DNSMOS Pro", hint=f"use {names}")
     return variant or TRAINED_ON[0]
 
 
@@ -70,7 +69,7 @@ class DnsmosPro(EncoderFeature):
         try:
             state = state_of(tensors_of(self._path))
         except ValueError as error:
-            raise WeightsError(Diagnostic("weights_of_another_model", folder=self._path, difference=error)) from error
+            raise WeightsError("weights_of_another_model", folder=self._path, difference=error) from error
         net = unfilled(DnsmosProNet)
         load_into(net, state, path=self._path)
         return net
@@ -100,6 +99,9 @@ def tensors_of(path: Path) -> dict[str, bytes]:
             return {name.rpartition("/")[2]: archive.read(name) for name in names}
     except Exception as error:  # zipfile raises many kinds for a damaged archive
         raise WeightsError(
-            Diagnostic("weights_not_read", path=path, type=type(error).__name__, reason=error),
+            "weights_not_read",
+            path=path,
+            type=type(error).__name__,
+            reason=error,
             hint="the file may be cut short or another kind of file: codec-bench weights verify",
         ) from error

@@ -10,7 +10,6 @@ import numpy as np
 
 from codec_bench.features.precision_names import suffix
 from codec_bench.features.speakers.s3prl import RATE_HZ, S3prl, protocol
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks.precision import computing
 
@@ -69,7 +68,10 @@ class S3prlFrames(S3prl):
         if self._layer >= states:
             self._net = None
             raise WeightsError(
-                Diagnostic("layer_beyond", upstream=self._upstream, layers=states, layer=self._layer),
+                "layer_beyond",
+                upstream=self._upstream,
+                layers=states,
+                layer=self._layer,
                 hint=f"name one from 0 to {states - 1}",
             )
 
@@ -85,7 +87,7 @@ def layer_of(variant: str) -> tuple[str, int | None]:
     """
     upstream, _, layer = variant.partition("@")
     if layer and not layer.isdecimal():
-        raise UserError(Diagnostic("not_a_layer", layer=layer), hint=f"write {upstream}@9, or {upstream}")
+        raise UserError("not_a_layer", layer=layer, hint=f"write {upstream}@9, or {upstream}")
     return upstream, int(layer) if layer else None
 
 

@@ -105,9 +105,7 @@ class Nisqa(_Nisqa):
     def protocol_id(cls, variant: str | None = None) -> str:
         """Return the protocol id, without the weights."""
         if variant not in (None, MOS_ONLY):
-            raise UserError(
-                Diagnostic("no_variant", variant=variant, name="NISQA"), hint=f"use nisqa or nisqa_mos[{MOS_ONLY}]"
-            )
+            raise UserError("no_variant", variant=variant, name="NISQA", hint=f"use nisqa or nisqa_mos[{MOS_ONLY}]")
         return f"nisqa-2.0/{variant}/48khz" if variant else "nisqa-2.0/48khz"
 
     def _architecture(self) -> Any:

@@ -66,9 +66,7 @@ class Pitch(Feature):
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
         refuse_weights(self.name, weights)
         if variant not in PROTOCOLS:
-            raise UserError(
-                Diagnostic("no_variant", variant=variant, name="pitch"), hint="use pitch, pitch[swift] or pitch[world]"
-            )
+            raise UserError("no_variant", variant=variant, name="pitch", hint="use pitch, pitch[swift] or pitch[world]")
         if variant == "world":
             check_world("pitch[world]")
         if variant == "swift":
@@ -146,13 +144,11 @@ def check_swift(name: str) -> None:
         raise MissingExtra(name, "swift-f0", "pitch")
     if not f"{installed}.".startswith(f"{SWIFT_VERSION}."):
         raise UserError(
-            Diagnostic(
-                "package_version_unexpected",
-                feature=name,
-                package="swift-f0",
-                version=SWIFT_VERSION,
-                installed=installed,
-            ),
+            "package_version_unexpected",
+            feature=name,
+            package="swift-f0",
+            version=SWIFT_VERSION,
+            installed=installed,
             hint=f"pip install 'swift-f0=={SWIFT_VERSION}.*'",
         )
 

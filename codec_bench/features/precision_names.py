@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import Precision
 
@@ -27,8 +26,7 @@ def parse_precision(feature: str, point: str | None, known: dict[str, Precision]
     if point not in known:
         others = ", ".join(f"{feature}@{name}" for name in known)
         raise UserError(
-            Diagnostic("no_point_of_metric", name=feature, point=point),
-            hint=f"use {feature} for float32, or one of {others}",
+            "no_point_of_metric", name=feature, point=point, hint=f"use {feature} for float32, or one of {others}"
         )
     return known[point]
 

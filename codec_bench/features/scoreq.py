@@ -32,7 +32,9 @@ def domain_of(variant: str | None) -> str:
     """
     if variant is not None and variant not in DOMAINS:
         raise UserError(
-            Diagnostic("no_variant", variant=variant, name="SCOREQ"),
+            "no_variant",
+            variant=variant,
+            name="SCOREQ",
             hint="use natural (people's speech, coded or noisy) or synthetic (generated speech)",
         )
     return variant or "natural"

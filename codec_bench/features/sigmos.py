@@ -69,9 +69,7 @@ class Sigmos(Feature):
         try:
             session = onnxruntime.InferenceSession(os.fspath(self._path), options, ["CPUExecutionProvider"])
         except Exception as error:  # the runtime raises what its parser meets
-            raise WeightsError(
-                Diagnostic("not_onnx", path=self._path, type=type(error).__name__, cause=error)
-            ) from error
+            raise WeightsError("not_onnx", path=self._path, type=type(error).__name__, cause=error) from error
         inputs, outputs = session.get_inputs(), session.get_outputs()
         input_shape, output_shape = inputs[0].shape, outputs[0].shape
         if (
@@ -81,9 +79,7 @@ class Sigmos(Feature):
             or output_shape[-1] != len(KEYS)
         ):
             raise WeightsError(
-                Diagnostic(
-                    "sigmos_shapes", path=self._path, input=input_shape, output=output_shape, bins=BINS, keys=len(KEYS)
-                )
+                "sigmos_shapes", path=self._path, input=input_shape, output=output_shape, bins=BINS, keys=len(KEYS)
             )
         self._session = session
 

@@ -53,13 +53,11 @@ class SpeechActivity(Feature):
         installed = str(package_version("silero-vad"))
         if not f"{installed}.".startswith(f"{VERSION}."):
             raise UserError(
-                Diagnostic(
-                    "package_version_unexpected",
-                    feature="speech activity",
-                    package="silero-vad",
-                    version=VERSION,
-                    installed=installed,
-                ),
+                "package_version_unexpected",
+                feature="speech activity",
+                package="silero-vad",
+                version=VERSION,
+                installed=installed,
                 hint=f"pip install 'silero-vad=={VERSION}.*'",
             )
         super().__init__(device, weights)

@@ -13,7 +13,6 @@ import numpy as np
 from codec_bench.audio.noises import NOISES, noises
 from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.features.pitch import check_world, import_world, unusable
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 SET_RATE_HZ, FEWEST_SAMPLES = 22_050, 16_000
@@ -47,9 +46,7 @@ def asks_for_noise(feature: str, variant: str | None) -> bool:
         UserError: no such variant.
     """
     if variant not in (None, NOISE):
-        raise UserError(
-            Diagnostic("no_variant", name=feature, variant=variant), hint=f"use {feature}, or {feature}[{NOISE}]"
-        )
+        raise UserError("no_variant", name=feature, variant=variant, hint=f"use {feature}, or {feature}[{NOISE}]")
     return variant == NOISE
 
 

@@ -15,7 +15,6 @@ from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, prepare_signals, protocol_of
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, cut_windows, windowed_batch
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
@@ -152,12 +151,10 @@ class Ttsds2Whisper(_Activations):
         net = load_pretrained(WhisperForConditionalGeneration, str(self._checkpoint.folder), {})
         if 2 * net.config.max_source_positions != WINDOW_FRAMES:
             raise WeightsError(
-                Diagnostic(
-                    "window_frames",
-                    folder=self._checkpoint.folder,
-                    frames=2 * net.config.max_source_positions,
-                    expected=WINDOW_FRAMES,
-                )
+                "window_frames",
+                folder=self._checkpoint.folder,
+                frames=2 * net.config.max_source_positions,
+                expected=WINDOW_FRAMES,
             )
         return net.model.encoder.eval()
 

@@ -9,7 +9,6 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import find_all, load_into, load_state, unfilled
 
@@ -67,14 +66,12 @@ class HubertUnits(EncoderFeature):
         config, centres = self._architecture(), load_centres(self._centres)
         if centres.shape != (self._clusters, config.width):
             raise WeightsError(
-                Diagnostic(
-                    "centres_unexpected",
-                    path=self._centres,
-                    clusters=centres.shape[0],
-                    width=centres.shape[1],
-                    expected=self._clusters,
-                    expected_width=config.width,
-                )
+                "centres_unexpected",
+                path=self._centres,
+                clusters=centres.shape[0],
+                width=centres.shape[1],
+                expected=self._clusters,
+                expected_width=config.width,
             )
         net = unfilled(lambda: UnitsNet(config, torch.from_numpy(centres), LAYERS))
         state = {fairseq_name(name, config.extractor): value for name, value in load_state(self._path).items()}

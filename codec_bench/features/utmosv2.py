@@ -223,7 +223,9 @@ def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
 def _protocol(variant: str | None) -> Utmosv2Protocol:
     if variant not in PROTOCOLS:
         raise UserError(
-            Diagnostic("no_variant", variant=variant, name="utmosv2"),
+            "no_variant",
+            variant=variant,
+            name="utmosv2",
             hint="use utmosv2, utmosv2[five-repetitions] or utmosv2[five-folds]",
         )
     return PROTOCOLS[variant]

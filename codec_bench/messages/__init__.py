@@ -77,6 +77,11 @@ def catalogue() -> Mapping[str, CatalogueEntry]:
     return dict(_ENTRIES)
 
 
+def is_code(text: str) -> bool:
+    """Whether a text is a code of a catalogue; a diagnostic is none."""
+    return type(text) is str and text in _ENTRIES
+
+
 class Diagnostic(str):
     """A code with parameters; as a text, its sentence.
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, is_code
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -22,12 +22,17 @@ class UserError(Exception):
     """An error that the caller can correct.
 
     Args:
-        message: one sentence that names the item, the value found and the expected one; a diagnostic of
-            `codec_bench.messages` gives the error its code.
+        code: of a catalogue of `codec_bench.messages`; a diagnostic or a sentence in its place is taken as it is.
         hint: what to do about it, as a sentence or a command.
+        parameters: of the code.
+
+    Examples:
+        >>> str(UserError("no_file", path="a.wav", hint="name another"))
+        "there is no file 'a.wav' (hint: name another)"
     """
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, code: str, *, hint: str | None = None, **parameters: Any) -> None:
+        message = Diagnostic(code, **parameters) if parameters or is_code(code) else code
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -71,7 +76,7 @@ class UnknownName(UserError):
         else:
             closest = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
             hint = f"none of {len(known):,} known names is near; the closest are {', '.join(closest)}"
-        super().__init__(Diagnostic("unknown_name", kind=room, name=name), hint=hint)
+        super().__init__("unknown_name", kind=room, name=name, hint=hint)
 
 
 class MissingExtra(UserError):
@@ -79,7 +84,9 @@ class MissingExtra(UserError):
 
     def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None) -> None:
         super().__init__(
-            Diagnostic("package_not_installed", feature=feature, package=package),
+            "package_not_installed",
+            feature=feature,
+            package=package,
             hint=f"pip install 'codec-bench[{extra}]'" + (f"; {otherwise}" if otherwise else ""),
         )
 
@@ -119,7 +126,10 @@ class DeviceFull(DeviceUnusable):
 
     def __init__(self, item: str, device: str, free: str) -> None:
         super().__init__(
-            Diagnostic("device_full", device=device, item=item, free=free),
+            "device_full",
+            device=device,
+            item=item,
+            free=free,
             hint="end other programs on it (nvidia-smi lists them), or give another --device, or --device cpu",
         )
 
@@ -137,8 +147,10 @@ class AnswersPending(UserError):
 
     wait: Callable[[], Awaitable[None]] | None = None
 
-    def __init__(self, message: str, *, hint: str, wait: Callable[[], Awaitable[None]] | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self, code: str, *, hint: str, wait: Callable[[], Awaitable[None]] | None = None, **parameters: Any
+    ) -> None:
+        super().__init__(code, hint=hint, **parameters)
         self.wait = wait
 
 
@@ -218,10 +230,10 @@ def on_disk(code: str, *, hint: str | None = None, **parameters: Any) -> Iterato
     try:
         yield
     except OSError as error:
-        raise UserError(Diagnostic(code, **parameters, cause=error.strerror or str(error)), hint=hint) from error
+        raise UserError(code, **parameters, cause=error.strerror or str(error), hint=hint) from error
     except UnicodeDecodeError as error:
         cause = Diagnostic("not_utf8", byte=error.start)
-        raise UserError(Diagnostic(code, **parameters, cause=cause), hint=hint) from error
+        raise UserError(code, **parameters, cause=cause, hint=hint) from error
 
 
 def count_of(count: int, noun: str) -> str:

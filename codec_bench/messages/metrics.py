@@ -84,6 +84,7 @@ SENTENCES = {
         "of_recogniser": "{recogniser}: {cause}",
     },
     "error": {
+        "set_metrics": "{metrics} is computed over all items at once",
         "feature_failed": "{feature} of the {side}: {cause}",
         "empty_transcript": "nothing is left of the transcript after normalisation",
         "pesq_error": "the PESQ code returned the error {value:.0f}",

@@ -11,6 +11,8 @@ SENTENCES = {
         "not_a_reward": "the reward '{reward}' is no YAML file and no metric that is scored",
         "reward_reads_unscored": "the term '{term}' of the reward reads {metric}, which is not scored",
         "reward_without_value": "{metric} has no value ({cause})",
+        "extra_info_without_audio": "extra_info has no audio",
+        "at_item": "item {index}: {cause}",
         "reward_not_finite": "the reward is not finite",
         "scorer_ended": "the scorer has ended: {cause}",
         "queue_full": "{items} items wait; the queue holds {most}",

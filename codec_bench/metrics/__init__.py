@@ -21,7 +21,6 @@ from codec_bench.config.option import names
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
 from codec_bench.features.scorers import SCORERS
 from codec_bench.machine.process_state import build_preserving_torch
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError
 from codec_bench.metrics.base import Inputs, Metric
 
@@ -179,7 +178,7 @@ def expand(texts: list[str]) -> list[str]:
         out += [member + suffix for member in GROUPS[spec.name]] if spec.name in GROUPS else [spec.text]
     for name in out:
         if out.count(name) > 1:
-            raise UserError(Diagnostic("metric_named_twice", metric=name), hint="name each metric once")
+            raise UserError("metric_named_twice", metric=name, hint="name each metric once")
     out = [member for name in out for member in _list_members(name)]
     companions = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
     return list(dict.fromkeys([*out, *companions]))
@@ -205,7 +204,7 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
         chosen += [name for name in read_config("preset", preset)["metrics"] if name not in chosen]
     if not chosen:
         hint = "name some (stoi,dnsmos) or a preset (embedded); see codec-bench list metrics and list presets"
-        raise UserError(Diagnostic("no_metric_named"), hint=hint)
+        raise UserError("no_metric_named", hint=hint)
     return chosen
 
 
@@ -308,8 +307,7 @@ def build_metric(text: str) -> Metric:
     for attribute in ("name", "kind", "protocol", "compute"):
         if not hasattr(metric, attribute):
             raise UserError(
-                Diagnostic("metric_attribute", metric=text, attribute=attribute),
-                hint="derive it from codec_bench.Metric",
+                "metric_attribute", metric=text, attribute=attribute, hint="derive it from codec_bench.Metric"
             )
     return metric
 

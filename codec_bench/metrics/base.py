@@ -253,7 +253,7 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
     """
     if variant not in variants:
         known = ", ".join(f"{key}[{name}]" for name in variants if name)
-        raise UserError(Diagnostic("no_variant", name=key, variant=variant), hint=f"use {key}, or one of: {known}")
+        raise UserError("no_variant", name=key, variant=variant, hint=f"use {key}, or one of: {known}")
     return key if variant is None else f"{key}[{variant}]"
 
 

@@ -58,8 +58,7 @@ class ClapScore(Metric):
         audio_embedding = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
         if audio_embedding.shape != text_embedding.shape:
             raise UserError(
-                Diagnostic("unequal_embeddings", sound=audio_embedding.size, text=text_embedding.size),
-                hint="use one CLAP for both",
+                "unequal_embeddings", sound=audio_embedding.size, text=text_embedding.size, hint="use one CLAP for both"
             )
         if not (audio_embedding.any() and text_embedding.any()):
             return Score.undefined(Diagnostic("zero_embedding"), self.protocol)

@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
@@ -66,13 +65,13 @@ class CommandMetric(ItemMetric):
         used = {name for text in held.program for name in PLACEHOLDER.findall(text)}
         for name in ("estimate", "reference")[: 2 if held.kind == "pair" else 1]:
             if name not in used:
-                raise UserError(Diagnostic("no_placeholder", path=path, role="program", name=name))
+                raise UserError("no_placeholder", path=path, role="program", name=name)
         try:
             groups = re.compile(held.value).groups
         except re.error as error:
-            raise UserError(Diagnostic("value_not_a_pattern", path=path, cause=error)) from error
+            raise UserError("value_not_a_pattern", path=path, cause=error) from error
         if groups != 1:
-            raise UserError(Diagnostic("value_groups", path=path, groups=groups))
+            raise UserError("value_groups", path=path, groups=groups)
         self._program = find_program(held.program[0], self._path, "metric")
         self.name, self.rate_hz, self.unit, self.paper = self._path.stem, held.rate_hz, held.unit, held.paper
         self.protocol = f"{self.name}/command-{hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]}"
@@ -103,4 +102,4 @@ class CommandMetric(ItemMetric):
         try:
             return float(matches[-1])
         except (IndexError, ValueError):
-            raise UserError(Diagnostic("program_without_number", program=who, pattern=held.value)) from None
+            raise UserError("program_without_number", program=who, pattern=held.value) from None

@@ -37,9 +37,7 @@ def recognisers_in(variant: str) -> list[str]:
         else:
             names.append(token.strip())
     if again := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(
-            Diagnostic("recogniser_named_twice", variant=variant, recogniser=again), hint="name each recogniser once"
-        )
+        raise UserError("recogniser_named_twice", variant=variant, recogniser=again, hint="name each recogniser once")
     return names
 
 
@@ -55,7 +53,10 @@ def members(spec: Spec) -> list[str]:
         return []
     if spec.name != EACH:
         raise UserError(
-            Diagnostic("one_recogniser_expected", name=spec.text, recognisers=len(named), metric=spec.name),
+            "one_recogniser_expected",
+            name=spec.text,
+            recognisers=len(named),
+            metric=spec.name,
             hint=", ".join(f"{spec.name}[{one}]" for one in named) + f", or {EACH}[{spec.argument}]",
         )
     rule = f"@{spec.point}" if spec.point else ""
@@ -89,7 +90,9 @@ class _Consensus(Metric):
         named = recognisers_in(variant or "")
         if len(named) < 2:
             raise UserError(
-                Diagnostic("several_recognisers_expected", metric=self.stem, variant=variant),
+                "several_recognisers_expected",
+                metric=self.stem,
+                variant=variant,
                 hint=f"{self.stem}[pocketsphinx+whisper-tiny.en]",
             )
         self._each = {name: Wer(name, point) for name in named}

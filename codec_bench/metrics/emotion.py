@@ -32,8 +32,7 @@ class _Emotion(FeatureMetric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if variant not in (None, ENCODER):
             raise UserError(
-                Diagnostic("no_variant", name=self.stem, variant=variant),
-                hint=f"use {self.stem} or {self.stem}[{ENCODER}]",
+                "no_variant", name=self.stem, variant=variant, hint=f"use {self.stem} or {self.stem}[{ENCODER}]"
             )
         precision = parse_precision(self.stem, point, BY_WEIGHTS)
         at = f"@{point}" if point else ""

@@ -64,8 +64,7 @@ class _RecognisedErrorRate(Metric):
         self._rule = get_rule(point or RULE)
         if self.unit_counted is not None and self._rule.fixed:
             raise UserError(
-                Diagnostic("rule_counts_itself", metric=self.stem, rule=self._rule.name),
-                hint=f"use wer[{variant}]@{point}",
+                "rule_counts_itself", metric=self.stem, rule=self._rule.name, hint=f"use wer[{variant}]@{point}"
             )
         self.name = f"{self.stem}[{variant}]" + (f"@{point}" if point else "")
         names = dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])])
@@ -388,7 +387,7 @@ class Per(Dwer):
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if point is not None:
-            raise UserError(Diagnostic("no_point_of_metric", point=point, name="per"), hint="use per")
+            raise UserError("no_point_of_metric", point=point, name="per", hint="use per")
         super().__init__(variant, "none")
         self.name = "per" + (f"[{variant}]" if variant else "")
 
@@ -397,7 +396,7 @@ class Per(Dwer):
 
         known = list(PHONES)
         if variant is not None and Spec.parse(variant).name not in known:
-            raise UserError(Diagnostic("no_variant", variant=variant, name="per"), hint=f"use per, or per[{known[0]}]")
+            raise UserError("no_variant", variant=variant, name="per", hint=f"use per, or per[{known[0]}]")
         return {}, variant or known[0]
 
 

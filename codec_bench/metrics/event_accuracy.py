@@ -59,9 +59,7 @@ class EventAccuracy(Metric):
     def __init__(self, variant: str | None = None) -> None:
         chosen = variant or next(iter(SETS))
         if chosen not in SETS:
-            raise UserError(
-                Diagnostic("no_variant", variant=variant, name="event_accuracy"), hint=f"it has {', '.join(SETS)}"
-            )
+            raise UserError("no_variant", variant=variant, name="event_accuracy", hint=f"it has {', '.join(SETS)}")
         self.name = "event_accuracy" + (f"[{variant}]" if variant else "")
         self.protocol = f"event_accuracy/{chosen}/{Clap.protocol}"
         self._labels, self._label_embeddings = SETS[chosen], np.zeros(0)
@@ -80,7 +78,9 @@ class EventAccuracy(Metric):
         embedding: Any = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
         if embedding.shape != self._label_embeddings[0].shape:
             raise UserError(
-                Diagnostic("unequal_embeddings", sound=embedding.size, text=self._label_embeddings[0].size),
+                "unequal_embeddings",
+                sound=embedding.size,
+                text=self._label_embeddings[0].size,
                 hint="use one CLAP for both",
             )
         if not embedding.any():

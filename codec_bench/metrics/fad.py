@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.features.clap import Clap
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
@@ -21,9 +20,7 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
     if point is not None:
-        raise UserError(
-            Diagnostic("no_precision", name=f"{metric}[{variant}]", point=point), hint=f"use {metric}[{variant}]"
-        )
+        raise UserError("no_precision", name=f"{metric}[{variant}]", point=point, hint=f"use {metric}[{variant}]")
     return EmbeddingSource(Clap.name, Clap.protocol)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from codec_bench.config.registry import Spec
 from codec_bench.features import load_feature
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError
 from codec_bench.metrics import (
     FETCHED_BY_PACKAGES,
@@ -113,7 +112,8 @@ def names_group(text: str) -> bool:
         return False
     if spec.argument is not None or spec.point is not None:
         raise UserError(
-            Diagnostic("group_with_brackets", group=text),
+            "group_with_brackets",
+            group=text,
             hint=f"name '{spec.name}', or its metrics one by one (codec-bench list metrics --groups)",
         )
     return True
@@ -158,7 +158,7 @@ def _members(group: str, material: GroupConditions) -> list[str]:
             excluded.setdefault(why, []).append(name)
     reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in excluded.items())
     if not members:
-        raise UserError(Diagnostic("nothing_of_group", group=group, reasons=reasons))
+        raise UserError("nothing_of_group", group=group, reasons=reasons)
     if excluded:
         warnings.warn(f"the group '{group}' leaves out {reasons}", Note, stacklevel=2)
     return members

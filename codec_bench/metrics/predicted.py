@@ -59,13 +59,12 @@ class Predicted(FeatureMetric):
         row, takes = self.row, inspect.signature(feature).parameters
         if row.languages and variant not in (None, ANY_LANGUAGE):
             raise UserError(
-                Diagnostic("no_variant", name=self.key, variant=variant),
-                hint=f"use {self.key} or {self.key}[{ANY_LANGUAGE}]",
+                "no_variant", name=self.key, variant=variant, hint=f"use {self.key} or {self.key}[{ANY_LANGUAGE}]"
             )
         if variant is not None and not row.variants:
-            raise UserError(Diagnostic("no_variant", name=self.key, variant=variant), hint=f"use {self.key}")
+            raise UserError("no_variant", name=self.key, variant=variant, hint=f"use {self.key}")
         if point is not None and "point" not in takes:
-            raise UserError(Diagnostic("no_point_of_metric", name=self.key, point=point), hint=f"use {self.key}")
+            raise UserError("no_point_of_metric", name=self.key, point=point, hint=f"use {self.key}")
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
         """Why an item is not measured: its language is not one of the metric's."""

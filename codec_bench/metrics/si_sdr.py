@@ -57,9 +57,7 @@ class SiSdr(ItemMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, VERSA):
-            raise UserError(
-                Diagnostic("no_variant", variant=variant, name="si_sdr"), hint=f"use si_sdr or si_sdr[{VERSA}]"
-            )
+            raise UserError("no_variant", variant=variant, name="si_sdr", hint=f"use si_sdr or si_sdr[{VERSA}]")
         self.scale_invariant = variant is None
         self.name = "si_sdr" if variant is None else f"si_sdr[{VERSA}]"
         self.protocol = "si_sdr/no-zero-mean" + ("/uncut/float32-ceiling" if variant is None else "")

@@ -15,7 +15,6 @@ from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ER
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.types import Score
@@ -67,14 +66,14 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
     else:
         names = ", ".join(f"{metric}[{name}]" for name in (*others, *ENCODERS))
         raise UserError(
-            Diagnostic("no_variant", name=metric, variant=variant),
+            "no_variant",
+            name=metric,
+            variant=variant,
             hint=f"use {names}, or name an upstream of s3prl: {metric}[{UPSTREAM}NAME], for example "
             f"{metric}[{UPSTREAM}wavlm_base_plus]",
         )
     if encoder in (Ge2e.name, Ge2eVad.name) and point is not None:
-        raise UserError(
-            Diagnostic("no_precision", name=f"{metric}[{encoder}]", point=point), hint=f"use {metric}[{encoder}]"
-        )
+        raise UserError("no_precision", name=f"{metric}[{encoder}]", point=point, hint=f"use {metric}[{encoder}]")
     known = BY_AUTOCAST if encoder.startswith(UPSTREAM) else BY_WEIGHTS
     precision = parse_precision(metric + (f"[{variant}]" if variant else ""), point, known)
     return EmbeddingSource(feature + (f"@{point}" if point else ""), protocol + suffix(precision))

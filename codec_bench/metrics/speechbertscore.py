@@ -6,7 +6,6 @@ import numpy as np
 
 from codec_bench.features.frames import frames_protocol
 from codec_bench.features.precision_names import BY_AUTOCAST, parse_precision, suffix
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import UPSTREAM
@@ -51,7 +50,9 @@ class SpeechBertScore(FeatureMetric):
         network = DEFAULT if variant is None else variant.removeprefix(UPSTREAM)
         if variant is not None and (not variant.startswith(UPSTREAM) or not network):
             raise UserError(
-                Diagnostic("no_variant", variant=variant, name="speechbertscore"),
+                "no_variant",
+                variant=variant,
+                name="speechbertscore",
                 hint=f"use speechbertscore, or name an upstream of s3prl: speechbertscore[{UPSTREAM}wavlm_base_plus@9]",
             )
         stem = "speechbertscore" + (f"[{variant}]" if variant else "")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from codec_bench.features.recognisers.names import protocol_of_recogniser, resolve_recognisers
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.text.language import base_language
@@ -85,8 +84,7 @@ class SpeakingRate(Transcript):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if point not in (None, "char"):
             raise UserError(
-                Diagnostic("no_point_of_metric", point=point, name="speaking_rate"),
-                hint="leave it out for words, or use @char",
+                "no_point_of_metric", point=point, name="speaking_rate", hint="leave it out for words, or use @char"
             )
         super().__init__(variant)
         self._characters = point is not None
@@ -134,8 +132,7 @@ class Lid(Metric):
         name = str(variant)
         if not name.startswith("whisper-") or Whisper.languages_of(name) == ENGLISH:
             raise UserError(
-                Diagnostic("variant_without_language", variant=variant),
-                hint="name a multilingual Whisper: lid[whisper-large-v3]",
+                "variant_without_language", variant=variant, hint="name a multilingual Whisper: lid[whisper-large-v3]"
             )
         suffix = f"@{point}" if point else ""
         self.name = f"lid[{name}]{suffix}"

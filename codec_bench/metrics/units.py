@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.features.units import CLUSTERS, HubertUnits
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.text.error_rate import sequence_error_rates
@@ -41,9 +40,7 @@ class _Units(FeatureMetric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if variant is not None and variant not in CLUSTERS:
             known = ", ".join(f"{self.stem}[{name}]" for name in CLUSTERS)
-            raise UserError(
-                Diagnostic("no_variant", name=self.stem, variant=variant), hint=f"use {self.stem}, or one of {known}"
-            )
+            raise UserError("no_variant", name=self.stem, variant=variant, hint=f"use {self.stem}, or one of {known}")
         model, at = variant or DEFAULT, f"@{point}" if point else ""
         self.name = self.stem + (f"[{variant}]" if variant else "") + at
         self._feature = model + at

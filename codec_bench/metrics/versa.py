@@ -192,4 +192,4 @@ def _options(configuration: str, path: str | None) -> str:
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and entry.get("name") == configuration:
             return json.dumps(entry, sort_keys=True)
-    raise UserError(Diagnostic("no_versa_entry", path=path, name=configuration), hint="name a YAML file of VERSA")
+    raise UserError("no_versa_entry", path=path, name=configuration, hint="name a YAML file of VERSA")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError, describe
 
 
@@ -49,7 +48,7 @@ def regression(path: Path) -> Regression:
             raise ValueError("it is no regression over 32 bands")
         return Regression(vectors, weights, float(facts["gamma"]), float(facts["rho"]))
     except (OSError, ValueError, KeyError, IndexError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=describe(error))) from error
+        raise WeightsError("file_not_readable", path=path, cause=describe(error)) from error
 
 
 def exponential(similarity: float) -> float:
@@ -76,4 +75,4 @@ def _runner(path: Path) -> Callable[..., Mapping[str, np.ndarray]]:
         interpreter.allocate_tensors()
         return interpreter.get_signature_runner("predict")
     except (OSError, ValueError, RuntimeError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=describe(error))) from error
+        raise WeightsError("file_not_readable", path=path, cause=describe(error)) from error

@@ -27,9 +27,7 @@ class _Watermark(FeatureMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, AudioSeal.name):
-            raise UserError(
-                Diagnostic("no_variant", name=self.stem, variant=variant), hint=f"use {self.stem}[{AudioSeal.name}]"
-            )
+            raise UserError("no_variant", name=self.stem, variant=variant, hint=f"use {self.stem}[{AudioSeal.name}]")
         self.name = self.stem + (f"[{variant}]" if variant else "")
         self.protocol = f"{self.stem}/{AudioSeal.protocol}"
 

@@ -21,7 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.config.registry import Registry, is_own_code, load_attribute
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import LookedUp, Served
@@ -199,9 +198,11 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
         return
     instead = f"--model {served.successor}; " if served.successor else ""
     raise UserError(
-        Diagnostic(
-            "model_shut_down", host=served.at, date=served.words(day), model=own_name(name), source=served.source
-        ),
+        "model_shut_down",
+        host=served.at,
+        date=served.words(day),
+        model=own_name(name),
+        source=served.source,
         hint=f"{instead}answers that are recorded can still be scored; --anyway asks all the same",
     )
 
@@ -240,7 +241,7 @@ def _config(name: str) -> ModelConfig:
     if is_own_file(name):
         document = load_yaml(name)
         if not isinstance(document, dict):
-            raise UserError(Diagnostic("mapping_expected", path=name, type=type(document).__name__))
+            raise UserError("mapping_expected", path=name, type=type(document).__name__)
         return fit(document, ModelConfig, source=name)
     if name not in config_names("model"):
         raise UnknownName("model", name, model_names())
@@ -262,28 +263,30 @@ def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], de
     unknown = [option for option in options if option not in takes]
     if unknown:
         known = ", ".join(sorted({*takes, *FACTS} - {"info"}))
-        raise UserError(Diagnostic("model_option_unknown", model=name, option=unknown[0]), hint=f"it takes {known}")
+        raise UserError("model_option_unknown", model=name, option=unknown[0], hint=f"it takes {known}")
     _check_mappings(factory, name, options)
     missing = [o for o, needed in takes.items() if needed and o != "info" and options.get(o) is None]
     if missing:
         raise UserError(
-            Diagnostic("model_option_missing", model=name, option=missing[0]),
-            hint=f"--set {own_name(name)}.{missing[0]}=VALUE",
+            "model_option_missing", model=name, option=missing[0], hint=f"--set {own_name(name)}.{missing[0]}=VALUE"
         )
     if inspect.isabstract(factory):
         lacking = " and ".join(sorted(factory.__abstractmethods__))
-        raise UserError(Diagnostic("model_lacks", model=name, lacking=lacking), hint=_CONTRACT)
+        raise UserError("model_lacks", model=name, lacking=lacking, hint=_CONTRACT)
     try:
         model = factory(**({"info": info} if "info" in takes else {}), **options)
     except UserError:
         raise
     except Exception as error:  # an option of another type, or a user's own class, may raise anything
         raise UserError(
-            Diagnostic("model_not_made", model=name, type=type(error).__name__, cause=error),
+            "model_not_made",
+            model=name,
+            type=type(error).__name__,
+            cause=error,
             hint=f"its options are {', '.join(options) or 'all left out'}",
         ) from error
     if not isinstance(model, Model):
-        raise UserError(Diagnostic("not_a_model", name=name, type=type(model).__name__), hint=_CONTRACT)
+        raise UserError("not_a_model", name=name, type=type(model).__name__, hint=_CONTRACT)
     return model
 
 
@@ -298,7 +301,10 @@ def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None
                 key, example = ("temperature", "0") if option == "parameters" else ("NAME", "VALUE")
                 setting = f"--set {own_name(name)}.{option}"
                 raise UserError(
-                    Diagnostic("model_option_not_a_mapping", option=option, model=name, value=value),
+                    "model_option_not_a_mapping",
+                    option=option,
+                    model=name,
+                    value=value,
                     hint=f"{setting}='{{{key}: {example}}}', or {setting}.{key}={example}",
                 )
 
@@ -346,7 +352,7 @@ def _merged(options: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, 
         elif isinstance(out.get(head) or {}, Mapping):
             out[head] = _merged(out.get(head) or {}, {rest: value})
         else:
-            raise UserError(Diagnostic("option_not_a_mapping", option=head, value=out[head], name=name))
+            raise UserError("option_not_a_mapping", option=head, value=out[head], name=name)
     return out
 
 

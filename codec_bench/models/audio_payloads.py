@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Request, Sound
 
@@ -60,23 +59,23 @@ def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
 def from_base64(text: Any) -> bytes:
     """Decode base64, with or without the head of a `data:` URL, or raise AudioError."""
     if not isinstance(text, str):
-        raise AudioError(Diagnostic("audio_not_base64", type=type(text).__name__))
+        raise AudioError("audio_not_base64", type=type(text).__name__)
     if text.startswith("data:"):
         text = text.partition(",")[2]
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise AudioError(Diagnostic("base64_damaged", cause=error)) from None
+        raise AudioError("base64_damaged", cause=error) from None
 
 
 def from_hex(text: Any) -> bytes:
     """Decode hexadecimal digits, or raise AudioError."""
     if not isinstance(text, str):
-        raise AudioError(Diagnostic("audio_not_hexadecimal", type=type(text).__name__))
+        raise AudioError("audio_not_hexadecimal", type=type(text).__name__)
     try:
         return bytes.fromhex(text)
     except ValueError as error:
-        raise AudioError(Diagnostic("hexadecimal_damaged", cause=error)) from None
+        raise AudioError("hexadecimal_damaged", cause=error) from None
 
 
 def from_pieces(parts: Sequence[Any]) -> bytes:
@@ -98,11 +97,11 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
         AudioError: the data is not audio of this kind, or empty.
     """
     if not data:
-        raise AudioError(Diagnostic("answer_audio_empty"))
+        raise AudioError("answer_audio_empty")
     # Some services send a WAV file when `pcm` was requested.
     if kind.startswith("pcm") and data[:4] != b"RIFF":
         if len(data) % 2:
-            raise AudioError(Diagnostic("odd_bytes", bytes=len(data)))
+            raise AudioError("odd_bytes", bytes=len(data))
         return Audio(np.frombuffer(data, "<i2").astype(np.float32) / 32768.0, rate_hz)
     return Audio.decode(data, "audio of the answer")
 
@@ -110,5 +109,5 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
 def joined(parts: list[Audio]) -> Audio:
     """Concatenate audio; different rates or channels raise AudioError."""
     if len({(audio.sample_rate_hz, audio.channels) for audio in parts}) != 1:
-        raise AudioError(Diagnostic("answer_audio_parts_differ"))
+        raise AudioError("answer_audio_parts_differ")
     return Audio(np.concatenate([audio.samples for audio in parts], axis=1), parts[0].sample_rate_hz)

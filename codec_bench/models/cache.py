@@ -25,7 +25,7 @@ from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.config.bounded_cache import BoundedCache
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
-from codec_bench.messages import Diagnostic, as_remark, read
+from codec_bench.messages import as_remark, read
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Request, Response
 
@@ -255,7 +255,7 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=special)
     except (TypeError, ValueError) as error:
-        raise UserError(Diagnostic("identity_not_json", cause=error)) from None
+        raise UserError("identity_not_json", cause=error) from None
 
 
 def pack(response: Response) -> tuple[str, bytes | None]:

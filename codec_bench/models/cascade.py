@@ -53,12 +53,12 @@ class Cascade(Model):
         llm_options: Mapping[str, Any] | None = None,
     ) -> None:
         if "{transcript}" not in template:
-            raise UserError(Diagnostic("cascade_template", model=info.name, template=template))
+            raise UserError("cascade_template", model=info.name, template=template)
         self.info, self.template = info, template
         self.recogniser = _recogniser(info, recogniser, dict(recogniser_options or {}))
         self.answers = load_model(llm, dict(llm_options or {}))
         if self.answers.info.reads != "messages" or "text" not in self.answers.info.outputs:
-            raise UserError(Diagnostic("cascade_language_model", language_model=llm, model=info.name))
+            raise UserError("cascade_language_model", language_model=llm, model=info.name)
         # Both models work at the same time, on different requests.
         self.concurrency = self.recogniser.concurrency + self.answers.concurrency
 
@@ -187,7 +187,7 @@ def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
     if is_model:
         model = load_model(name, options)
         if model.info.reads != "fields" or "audio" not in model.info.inputs or "text" not in model.info.outputs:
-            raise UserError(Diagnostic("cascade_recogniser", recogniser=name, model=info.name))
+            raise UserError("cascade_recogniser", recogniser=name, model=info.name)
         return model
     return Recogniser(ModelInfo(f"{info.name}/{name}", inputs=("audio",), reads="fields"), feature=name, **options)
 

@@ -79,25 +79,25 @@ class Isolated(Model):
             devices = [device.strip() for device in devices.split(",")]
         count = (len(devices) if devices else 1) if workers is None else workers
         if not 1 <= batch_items <= wire.BATCH_ITEMS:
-            raise UserError(
-                Diagnostic("batch_items_out_of_range", model=info.name, items=batch_items, most=wire.BATCH_ITEMS)
-            )
+            raise UserError("batch_items_out_of_range", model=info.name, items=batch_items, most=wire.BATCH_ITEMS)
         if count < 1:
-            raise UserError(Diagnostic("no_model_workers", model=info.name, count=count))
+            raise UserError("no_model_workers", model=info.name, count=count)
         self.info = info
         self.concurrency = _AHEAD * count * batch_items
         self._spec = read_env(env, base)
         file = self._spec.code if code is None else (base or Path()) / Path(code).expanduser()
         if file is None or not file.is_file():
             raise UserError(
-                Diagnostic("no_worker_code", model=info.name, path=file),
+                "no_worker_code",
+                model=info.name,
+                path=file,
                 hint="name a file with the functions 'load' and 'answer' as the option 'code'",
             )
         self._code = file
         try:
             json.dumps(load or {}, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise UserError(Diagnostic("load_options_not_json", model=info.name, cause=error)) from error
+            raise UserError("load_options_not_json", model=info.name, cause=error) from error
         self._load = dict(load or {})
         self._batch_items, self._limit_s, self._start_s = batch_items, batch_limit_s, start_limit_s
         self._variables = device_variables(count, devices)
@@ -133,7 +133,7 @@ class Isolated(Model):
         try:
             await self._pool.start()
         except WorkerEnded as error:
-            raise UserError(Diagnostic("model_not_loaded", model=self.info.name, cause=error)) from error
+            raise UserError("model_not_loaded", model=self.info.name, cause=error) from error
 
     async def ask(self, request: Request) -> Response:
         """Return the answer to a request; waiting requests are sent as one batch."""

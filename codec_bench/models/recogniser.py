@@ -54,12 +54,10 @@ class Recogniser(BatchModel):
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
         if weights is not None and len(self._names) > 1:
             raise UserError(
-                Diagnostic(
-                    "weights_of_several_recognisers",
-                    model=info.name,
-                    weights=weights,
-                    recognisers=", ".join(self._names),
-                ),
+                "weights_of_several_recognisers",
+                model=info.name,
+                weights=weights,
+                recognisers=", ".join(self._names),
                 hint="leave out weights, or name one recogniser",
             )
         self.batch_s = float(batch_s) if batch_s is not None else 60.0
@@ -108,7 +106,7 @@ class Recogniser(BatchModel):
                 self._loaded[name] = feature
         rates = {feature.rate_hz for feature in self._loaded.values()}
         if len(rates) != 1:
-            raise UserError(Diagnostic("recogniser_rates_differ", recognisers=", ".join(self._names)))
+            raise UserError("recogniser_rates_differ", recognisers=", ".join(self._names))
         self.rate_hz = rates.pop()
         if not self._has_batch_s:
             self.batch_s = min(feature.batch_s for feature in self._loaded.values())

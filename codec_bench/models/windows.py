@@ -98,7 +98,7 @@ def window_of(options: Windows | None, info: ModelInfo) -> float | None:
         return longest
     window_s = min((s for s in (longest, options.length_s) if s is not None), default=None)
     if window_s is not None and not 0 <= options.overlap_s < window_s / 2:
-        raise UserError(Diagnostic("window_overlap", window_s=window_s, model=info.name, overlap_s=options.overlap_s))
+        raise UserError("window_overlap", window_s=window_s, model=info.name, overlap_s=options.overlap_s)
     return window_s
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic, to_codes
+from codec_bench.messages import to_codes
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.stats.row_counts import count_rows, other_data
@@ -38,13 +38,19 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
     state = run.meta.get("state")
     if state != "finished":
         raise UserError(
-            Diagnostic("export_unfinished", folder=run.folder, state=state, format=form),
+            "export_unfinished",
+            folder=run.folder,
+            state=state,
+            format=form,
             hint="give its command again, which finishes it",
         )
     control = control_of(run)
     if control:
         raise UserError(
-            Diagnostic("export_of_control", folder=run.folder, control=control.words, format=form),
+            "export_of_control",
+            folder=run.folder,
+            control=control.words,
+            format=form,
             hint="export the run with the complete input",
         )
     names = list(run.systems)
@@ -53,12 +59,10 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
         raise UnknownName("system", system, names)
     if len(codecs) != 1:
         raise UserError(
-            Diagnostic(
-                "export_one_system",
-                format=form,
-                systems=len(codecs),
-                names=", ".join(codecs) or "only unprocessed audio",
-            ),
+            "export_one_system",
+            format=form,
+            systems=len(codecs),
+            names=", ".join(codecs) or "only unprocessed audio",
             hint="name one with --system",
         )
     return codecs[0], summarise(run).systems[codecs[0]].metrics

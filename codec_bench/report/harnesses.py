@@ -16,7 +16,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.cluster_variance import t_quantile
@@ -46,9 +45,9 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
     chosen, entries = results_of(run, system, form)
     held = valued(entries)
     if not held:
-        raise UserError(Diagnostic("no_value_to_write", system=chosen))
+        raise UserError("no_value_to_write", system=chosen)
     if form == "inspect" and isinstance(out, Path) and out.suffix != ".json":
-        raise UserError(Diagnostic("log_name", path=out))
+        raise UserError("log_name", path=out)
     content = _inspect(run, chosen, entries) if form == "inspect" else _harness(run, chosen, held, form)
     with opened(out) as file:
         json.dump(content, file, ensure_ascii=False, indent=2, allow_nan=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.summary_types import MetricSummary
@@ -43,7 +42,7 @@ def export_hugging_face(
     import yaml
 
     if form not in FORMATS:
-        raise UserError(Diagnostic("no_hub_format", format=form), hint=f"use one of {', '.join(FORMATS)}")
+        raise UserError("no_hub_format", format=form, hint=f"use one of {', '.join(FORMATS)}")
     chosen, entries = results_of(run, system, form)
     if metric is not None:
         if metric not in entries:
@@ -53,7 +52,7 @@ def export_hugging_face(
     if form == "hf-eval-results":
         content: Any = _eval_results(run, chosen, entries, metric)
     elif not held:
-        raise UserError(Diagnostic("no_value_to_write", system=chosen))
+        raise UserError("no_value_to_write", system=chosen)
     else:
         content = _model_index(run, chosen, held)
     with opened(out) as file:
@@ -69,20 +68,17 @@ def _eval_results(
     meta = run.meta
     data = data_of(meta)
     if data.repository is None:
-        raise UserError(
-            Diagnostic("not_hub_data", data=data.name), hint="use --format model-index, which takes any name"
-        )
+        raise UserError("not_hub_data", data=data.name, hint="use --format model-index, which takes any name")
     primary = (meta.get("benchmark") or {}).get("primary")
     chosen = metric or primary or (next(iter(entries)) if len(entries) == 1 else None)
     if chosen is None:
         raise UserError(
-            Diagnostic("export_one_value", metrics=len(entries), names=", ".join(entries)),
-            hint="name one with --metric",
+            "export_one_value", metrics=len(entries), names=", ".join(entries), hint="name one with --metric"
         )
     entry = valued(entries).get(chosen)
     if entry is None:
         hint = "choose another with --metric"
-        raise UserError(Diagnostic("metric_without_value", metric=chosen, system=system), hint=hint)
+        raise UserError("metric_without_value", metric=chosen, system=system, hint=hint)
     notes = [f"codec-bench {chosen}", *(f"{name} {fact}" for name, fact in facts_of(run, system, entry).items())]
     entry_of_result = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.answers import Exchange, exchanges, has_answers
 from codec_bench.store.export import Target, opened
@@ -34,27 +33,23 @@ def export_submission(run: Run, out: Target) -> None:
     form = about.get("submission")
     if form is None or not has_answers(run):
         raise UserError(
-            Diagnostic("no_submission", benchmark=about.get("name") or run.folder),
-            hint="export --format csv gives every score",
+            "no_submission", benchmark=about.get("name") or run.folder, hint="export --format csv gives every score"
         )
     every = list(exchanges(run))
     if any(one.question.draw_of for one in every):
-        raise UserError(Diagnostic("submission_repeats"), hint="run without --repeats")
+        raise UserError("submission_repeats", hint="run without --repeats")
     if about.get("size") not in (None, len(every)):
         raise UserError(
-            Diagnostic("submission_incomplete", answered=len(every), questions=about["size"]),
-            hint="run without --limit",
+            "submission_incomplete", answered=len(every), questions=about["size"], hint="run without --limit"
         )
     failed = [one for one in every if one.answer.status == "failed" and one.question.prompt is not None]
     if failed:
         raise UserError(
-            Diagnostic(
-                "submission_failed",
-                failed=len(failed),
-                questions=len(every),
-                id=failed[0].question.id,
-                reason=failed[0].answer.reason,
-            ),
+            "submission_failed",
+            failed=len(failed),
+            questions=len(every),
+            id=failed[0].question.id,
+            reason=failed[0].answer.reason,
             hint="run the same command again",
         )
     with opened(out) as file:

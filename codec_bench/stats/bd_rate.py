@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import degrees_of_freedom, jackknife_error, t_quantile
 from codec_bench.stats.intervals import FEW_UNITS, FEWEST_UNITS, LEVEL, Interval
@@ -41,7 +40,8 @@ def bd_rate(
         sign = 1 if higher_is_better else -1
         ranges = " and ".join(f"{sign * quality[0]:g} to {sign * quality[-1]:g}" for quality, _ in curves)
         raise UserError(
-            Diagnostic("curves_apart", ranges=ranges),
+            "curves_apart",
+            ranges=ranges,
             hint="choose operating points whose qualities overlap; a delta rate is not extrapolated",
         )
     means = [_mean_log_rate(quality, log_rate, low, high) for quality, log_rate in curves]
@@ -97,15 +97,15 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
         name: of the curve, for errors. higher_is_better: False negates the quality.
     """
     if len(points) < MIN_POINTS:
-        raise UserError(Diagnostic("curve_points", curve=name, points=len(points), least=MIN_POINTS))
+        raise UserError("curve_points", curve=name, points=len(points), least=MIN_POINTS)
     values = np.asarray(sorted(points), np.float64)
     if not np.isfinite(values).all() or values[0, 0] <= 0:
-        raise UserError(Diagnostic("curve_not_numbers", curve=name))
+        raise UserError("curve_not_numbers", curve=name)
     quality = values[:, 1] if higher_is_better else -values[:, 1]
     falls = np.flatnonzero(np.diff(quality) <= 0)
     if falls.size:
         first, second = (f"{rate:g} bit/s ({at:g})" for rate, at in values[falls[0] : falls[0] + 2])
-        raise UserError(Diagnostic("curve_not_rising", curve=name, rate=second, other=first))
+        raise UserError("curve_not_rising", curve=name, rate=second, other=first)
     return quality, np.log(values[:, 0])
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 Bounds = tuple[float | None, float | None]
@@ -26,10 +25,10 @@ def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
     else:
         low = high = math.nan
     if not low < high:
-        raise UserError(Diagnostic("bounds_form", bounds=bounds))
+        raise UserError("bounds_form", bounds=bounds)
     wrong = np.flatnonzero((rates < low) | (rates > high))
     if wrong.size:
-        raise UserError(Diagnostic("value_beyond_bounds", item=wrong[0], value=rates[wrong[0]], low=low, high=high))
+        raise UserError("value_beyond_bounds", item=wrong[0], value=rates[wrong[0]], low=low, high=high)
     return None if math.isinf(low) else low, None if math.isinf(high) else high
 
 

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import bca_ends, corpus_interval
 from codec_bench.stats.bounds import Bounds, check_bounds, count_at_bound, infer_bounds, is_rate, within_bounds
@@ -111,7 +110,7 @@ def interval(
     check_seed(seed)
     codes = unit_codes(labels_of(clusters), len(table))
     if method is not None and method not in METHODS:
-        raise UserError(Diagnostic("interval_method", method=method, known=" or ".join(METHODS)))
+        raise UserError("interval_method", method=method, known=" or ".join(METHODS))
     return interval_of(ratios, table, codes, level, share=True, bounds=known, method=method, seed=seed)
 
 
@@ -122,10 +121,10 @@ def item_table(values: object, denominators: object = None, name: str = "values"
         return np.stack([numerators, np.ones_like(numerators)], axis=1)
     below = _numbers(denominators, "denominators")
     if len(below) != len(numerators):
-        raise UserError(Diagnostic("denominator_count", denominators=len(below), items=len(numerators), name=name))
+        raise UserError("denominator_count", denominators=len(below), items=len(numerators), name=name)
     negative = np.flatnonzero(below < 0)
     if negative.size:
-        raise UserError(Diagnostic("denominator_negative", item=negative[0], value=below[negative[0]]))
+        raise UserError("denominator_negative", item=negative[0], value=below[negative[0]])
     return np.stack([numerators, below], axis=1)
 
 
@@ -137,18 +136,21 @@ def _numbers(values: object, name: str) -> np.ndarray:
             raise TypeError(f"its type is {numbers.dtype}")
         array = numbers.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
-        raise UserError(Diagnostic("not_numbers", name=name, cause=error)) from error
+        raise UserError("not_numbers", name=name, cause=error) from error
     if array.ndim != 1:
-        raise UserError(Diagnostic("values_shape", name=name, shape=array.shape))
+        raise UserError("values_shape", name=name, shape=array.shape)
     wrong = np.flatnonzero(~np.isfinite(array))
     if wrong.size:
         raise UserError(
-            Diagnostic("value_not_finite", name=name, item=wrong[0], value=array[wrong[0]]),
+            "value_not_finite",
+            name=name,
+            item=wrong[0],
+            value=array[wrong[0]],
             hint="leave out the items that have no score, from the denominators and clusters too",
         )
     wrong = np.flatnonzero(np.abs(array) > LARGEST)
     if wrong.size:
-        raise UserError(Diagnostic("value_too_large", name=name, item=wrong[0], value=array[wrong[0]], most=LARGEST))
+        raise UserError("value_too_large", name=name, item=wrong[0], value=array[wrong[0]], most=LARGEST)
     return array
 
 
@@ -161,11 +163,11 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
         return None
     listed = clusters.tolist() if hasattr(clusters, "tolist") else clusters
     if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
-        raise UserError(Diagnostic("clusters_type", type=type(clusters).__name__))
+        raise UserError("clusters_type", type=type(clusters).__name__)
     labels = [None if isinstance(label, float) and math.isnan(label) else label for label in listed]
     for index, label in enumerate(labels):
         if not isinstance(label, Hashable):
-            raise UserError(Diagnostic("cluster_type", item=index, type=type(label).__name__))
+            raise UserError("cluster_type", item=index, type=type(label).__name__)
     return labels
 
 
@@ -174,7 +176,7 @@ def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.nda
     if clusters is None:
         return None
     if len(clusters) != items:
-        raise UserError(Diagnostic("cluster_count", clusters=len(clusters), items=items))
+        raise UserError("cluster_count", clusters=len(clusters), items=items)
     numbers = count()
     seen: defaultdict[Hashable, int] = defaultdict(numbers.__next__)
     codes = np.fromiter(map(seen.__getitem__, clusters), np.int64, items)
@@ -284,13 +286,13 @@ def _note(
 def check_level(level: float) -> None:
     """Raise UserError if a level is not between 0 and 1."""
     if not isinstance(level, Real) or not 0 < level < 1:
-        raise UserError(Diagnostic("level_value", level=level))
+        raise UserError("level_value", level=level)
 
 
 def check_seed(seed: int) -> None:
     """Raise UserError if a seed is no whole number of at least 0."""
     if not isinstance(seed, Integral) or seed < 0:
-        raise UserError(Diagnostic("seed_value", seed=seed))
+        raise UserError("seed_value", seed=seed)
 
 
 def is_share(table: np.ndarray) -> bool:

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import CORPUS_DRAWS, corpus_difference
 from codec_bench.stats.bounds import Bounds, check_bounds, infer_bounds
@@ -145,7 +144,7 @@ def paired_test(
     """
     table_a, table_b = item_table(a, denominators, "a"), item_table(b, denominators, "b")
     if len(table_a) != len(table_b):
-        raise UserError(Diagnostic("unpaired_items", one=len(table_a), other=len(table_b)))
+        raise UserError("unpaired_items", one=len(table_a), other=len(table_b))
     known = infer_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
     for table in (table_a, table_b):
         known = check_bounds(ratios(table), known)

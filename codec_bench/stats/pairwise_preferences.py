@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.bootstrap import draw_sums
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, unit_codes
@@ -103,7 +102,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     """
     names = sorted({name for duel in duels for name in (duel.a, duel.b)})
     if not duels:
-        raise UserError(Diagnostic("no_comparison"))
+        raise UserError("no_comparison")
     codes = unit_codes([duel.unit for duel in duels], len(duels))
     assert codes is not None  # every comparison has a label or is a unit by itself
     index_of, units = {name: n for n, name in enumerate(names)}, int(codes.max()) + 1
@@ -139,7 +138,8 @@ def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
     if count > 1:
         groups_text = " and ".join(", ".join(np.asarray(names)[group == one]) for one in range(count))
         raise UserError(
-            Diagnostic("comparisons_apart", groups=groups_text),
+            "comparisons_apart",
+            groups=groups_text,
             hint="compare one system of each group, or take the groups one by one",
         )
 

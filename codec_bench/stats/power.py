@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL
@@ -58,8 +57,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
     units = len(sizes)
     if units < FEWEST_UNITS:
         raise UserError(
-            Diagnostic("pilot_units", units=units, least=FEWEST_UNITS),
-            hint="run the two systems over a few more speakers first",
+            "pilot_units", units=units, least=FEWEST_UNITS, hint="run the two systems over a few more speakers first"
         )
     means = np.bincount(codes, differences) / sizes
     grand = float(differences.mean())
@@ -82,7 +80,7 @@ def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, p
     """
     difference = abs(difference)
     if not (math.isfinite(difference) and difference > 0):
-        raise UserError(Diagnostic("difference_value", difference=difference))
+        raise UserError("difference_value", difference=difference)
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
     plans = [StudyPlan(_fewest(spread, each, difference, level, power), each) for each in counts]
     return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
@@ -96,7 +94,10 @@ def _fewest(pilot: PilotSpread, each: int, difference: float, level: float, powe
 
     if not enough(MOST_SPEAKERS):
         raise UserError(
-            Diagnostic("difference_needs_more", difference=difference, speakers=MOST_SPEAKERS, utterances=each),
+            "difference_needs_more",
+            difference=difference,
+            speakers=MOST_SPEAKERS,
+            utterances=each,
             hint="name a larger difference; the pilot's scores spread too much for this one",
         )
     low, high = FEWEST_FOR_P, MOST_SPEAKERS

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import declared_bounds
@@ -39,12 +38,10 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
         try:
             out[number] = unpack_embeddings(text, sides)
         except (TypeError, ValueError, binascii.Error) as error:
-            raise DamagedRecord(
-                Diagnostic("embeddings_missing", folder=run.folder, sample=number, metric=metric)
-            ) from error
+            raise DamagedRecord("embeddings_missing", folder=run.folder, sample=number, metric=metric) from error
         width = width or out[number].size
         if out[number].size != width:
-            raise DamagedRecord(Diagnostic("embeddings_lengths", folder=run.folder, metric=metric))
+            raise DamagedRecord("embeddings_lengths", folder=run.folder, metric=metric)
     return out
 
 
@@ -101,7 +98,8 @@ def item_fold(metric: str, aggregate: str) -> Fold:
     """The fold of a metric's parts; a `UserError` for a value of a whole set."""
     if aggregate in SETS:
         raise UserError(
-            Diagnostic("set_metric_compared", metric=metric),
+            "set_metric_compared",
+            metric=metric,
             hint="leave it out with --metrics; its interval stands in the run's summary",
         )
     return FOLDS.get(aggregate, ratios)

@@ -203,7 +203,7 @@ class AnswerWriter(RunWriter):
         rising = sorted(places)
         moved = [places[number].number for number in rising]
         if moved != sorted(set(moved)) or any(new < old for old, new in zip(rising, moved)):
-            raise RunMismatch(Diagnostic("order_changed", folder=self.folder), hint="give another --out")
+            raise RunMismatch("order_changed", folder=self.folder, hint="give another --out")
         fingerprint = {**self.meta("fingerprint"), REQUEST: dict(request)}
         with self._transaction() as rows:
             for table in ("samples", "answers", "readings", "extras"):

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import run_folders
@@ -46,9 +45,7 @@ class Control:
     def __post_init__(self) -> None:
         for name, known in INSTEAD.items():
             if (value := getattr(self, name)) not in known:
-                raise UserError(
-                    Diagnostic("option_value", option=f"the {name}", value=f"'{value}'", expected=", ".join(known))
-                )
+                raise UserError("option_value", option=f"the {name}", value=f"'{value}'", expected=", ".join(known))
 
     def __bool__(self) -> bool:
         return (self.sound, self.question) != (AS_WRITTEN, AS_WRITTEN)
@@ -99,7 +96,7 @@ def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[
         with closing(Run(folder)) as run:
             results += [] if control_of(run) else [folder]
     if not results:
-        raise UserError(Diagnostic("control_no_result", run=run_paths[0]), hint="name the full run")
+        raise UserError("control_no_result", run=run_paths[0], hint="name the full run")
     return results
 
 

@@ -41,7 +41,7 @@ def export_run(run: Run, form: str, out: Target, *, alignment: bool = False) -> 
     table: Iterable[Sequence[Any]] = ((*row, aligned_texts(row.detail)) for row in rows) if alignment else rows
     if form == "parquet":
         if not isinstance(out, Path):
-            raise UserError(Diagnostic("parquet_to_output"), hint="give --out FILE.parquet")
+            raise UserError("parquet_to_output", hint="give --out FILE.parquet")
         with opened(out, binary=True) as file:
             write_parquet(table, file, columns)
         return
@@ -80,7 +80,7 @@ def aligned_texts(detail: str) -> str | None:
 def check_format(form: str, known: Sequence[str], otherwise: str) -> None:
     """Refuse an unknown format; `otherwise` is the alternative for the message."""
     if form not in known:
-        raise UserError(Diagnostic("no_export_format", format=form), hint=f"use one of {', '.join(known)}; {otherwise}")
+        raise UserError("no_export_format", format=form, hint=f"use one of {', '.join(known)}; {otherwise}")
 
 
 @contextmanager

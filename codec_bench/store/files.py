@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages import to_json
 from codec_bench.messages.errors import UserError, on_disk
 
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
@@ -34,9 +34,9 @@ def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]
     try:
         held = json.loads(path.read_bytes())
     except OSError as error:
-        raise UserError(Diagnostic("file_not_readable", path=path, cause=error.strerror or error)) from error
+        raise UserError("file_not_readable", path=path, cause=error.strerror or error) from error
     except (ValueError, RecursionError) as error:
-        raise UserError(Diagnostic("not_json", path=path, cause=str(error).splitlines()[0]), hint=hint) from error
+        raise UserError("not_json", path=path, cause=str(error).splitlines()[0], hint=hint) from error
     if not isinstance(held, dict):
-        raise UserError(Diagnostic("not_a_json_object", path=path, type=type(held).__name__), hint=hint)
+        raise UserError("not_a_json_object", path=path, type=type(held).__name__, hint=hint)
     return held

@@ -17,7 +17,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.files import write_json
@@ -44,7 +43,7 @@ class FolderLock:
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
             os.close(handle)
             raise RunLocked(
-                Diagnostic("run_locked", folder=folder, owner=owner), hint="wait until it ends, or give another --out"
+                "run_locked", folder=folder, owner=owner, hint="wait until it ends, or give another --out"
             ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"pid {os.getpid()}".encode(), 0)
@@ -131,7 +130,7 @@ def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFo
         except FileExistsError:  # another process made it in the same second
             number += 1
         except OSError as error:
-            raise UserError(Diagnostic("file_not_writable", path=path, cause=error.strerror)) from error
+            raise UserError("file_not_writable", path=path, cause=error.strerror) from error
     lock = FolderLock(path)
     started = {
         "command": command,
@@ -197,6 +196,6 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
         if not runs:
-            raise UserError(Diagnostic("holds_no_run", folder=folder), hint="name the folder of --out")
+            raise UserError("holds_no_run", folder=folder, hint="name the folder of --out")
         out += runs
     return out

@@ -76,10 +76,13 @@ def read_versa(path: Path) -> Imported:
     for number, record in _records(path):
         key = record.get("key")
         if not isinstance(key, str) or not key:
-            raise UserError(Diagnostic("imported_no_key", path=path, number=number))
+            raise UserError("imported_no_key", path=path, number=number)
         if key in lines:
             raise UserError(
-                Diagnostic("imported_twice", path=path, number=number, key=key),
+                "imported_twice",
+                path=path,
+                number=number,
+                key=key,
                 hint="a run holds an utterance once; import the results of two systems one by one",
             )
         lines[key] = record
@@ -105,7 +108,7 @@ def read_ultraeval(path: Path) -> Imported:
     for number, record in _records(path):
         kind, item, data = record.get("type"), record.get("id"), record.get("data")
         if kind is None or item is None or not isinstance(data, dict):
-            raise UserError(Diagnostic("imported_no_mapping", path=path, number=number))
+            raise UserError("imported_no_mapping", path=path, number=number)
         if kind == "eval":
             results[str(item)] = data
             imported.failed.pop(str(item), None)
@@ -175,10 +178,10 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
         scored = {n for _, record in records for n, value in record.items() if _number(value) is not None}
         for number, record in records:
             if "doc_id" not in record:
-                raise UserError(Diagnostic("imported_no_doc_id", path=path, number=number))
+                raise UserError("imported_no_doc_id", path=path, number=number)
             names = record.get("metrics")
             if isinstance(names, list) and not all(isinstance(n, str) for n in names):
-                raise UserError(Diagnostic("imported_metrics", path=path, number=number, names=str(names)[:60]))
+                raise UserError("imported_metrics", path=path, number=number, names=str(names)[:60])
             # Without a list of the scores, a field is one if it holds a number in some record.
             names = names if isinstance(names, list) else [n for n in record if n in scored - _HARNESS_FIELDS]
             kind = f"/{record['filter']}" if record.get("filter") not in (None, "none") else ""
@@ -208,7 +211,10 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             scores[shown] = Score.ok(score.value, score.protocol, detail=detail) if score.value is not None else score
         if scores and imported.samples:
             raise UserError(
-                Diagnostic("imported_several_tasks", path=path, id=imported.samples[0].id, task=task),
+                "imported_several_tasks",
+                path=path,
+                id=imported.samples[0].id,
+                task=task,
                 hint="import one at a time: its samples (.jsonl, by --log_samples), or the results of a run of it",
             )
         if scores:
@@ -222,9 +228,7 @@ def read_inspect(path: Path) -> Imported:
     Letters and words become numbers as in Inspect's `value_to_float`: C is 1, I and N are 0, P is 0.5.
     """
     if path.suffix == ".eval":
-        raise UserError(
-            Diagnostic("packed_log", path=path), hint=f"inspect log convert {path} --to json --output-dir DIR"
-        )
+        raise UserError("packed_log", path=path, hint=f"inspect log convert {path} --to json --output-dir DIR")
     imported, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
     score_facts = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in score_facts.items()}
@@ -277,8 +281,7 @@ def _add(
     for name, score in scores.items():
         if _named(name, imported) in imported.scores.get(id, {}):
             raise UserError(
-                Diagnostic("imported_two_values", id=id, name=name),
-                hint="import one system, one task and one filter at a time",
+                "imported_two_values", id=id, name=name, hint="import one system, one task and one filter at a time"
             )
         imported.scores.setdefault(id, {})[_named(name, imported)] = score
         facts = imported.metrics.setdefault(_named(name, imported), _facts(name, imported.toolkit, "mean"))
@@ -332,7 +335,7 @@ READERS: Mapping[str, Callable[[Path], Imported]] = {
 
 def _check_not_empty(imported: Imported, path: Path) -> Imported:
     if not imported.metrics:
-        raise UserError(Diagnostic("imported_no_score", path=path), hint=f"name a result file of {imported.toolkit}")
+        raise UserError("imported_no_score", path=path, hint=f"name a result file of {imported.toolkit}")
     return imported
 
 
@@ -344,7 +347,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         record = _parsed(line)
         if not isinstance(record, dict) or not all(isinstance(name, str) for name in record):
-            raise UserError(Diagnostic("imported_not_json", path=path, number=number, line=line.strip()[:60]))
+            raise UserError("imported_not_json", path=path, number=number, line=line.strip()[:60])
         yield number, record
 
 

@@ -64,7 +64,9 @@ _FINISHED = 2
 def damaged(path: Path, fault: str) -> DamagedRecord:
     """The error for a damaged record, with a hint."""
     return DamagedRecord(
-        Diagnostic("record_damaged", path=path, fault=fault),
+        "record_damaged",
+        path=path,
+        fault=fault,
         hint=f"codec-bench verify {path.parent} shows the rest, codec-bench rescue {path.parent} --out NEW saves it",
     )
 
@@ -86,7 +88,7 @@ def reading(path: Path) -> Iterator[None]:
         # What SQLite's functions of JSON find, and text that is not UTF-8, have no code of their own.
         if code in (*_OF_THE_FILE, sqlite3.SQLITE_ERROR, 0):
             raise damaged(path, str(error)) from error
-        raise UserError(Diagnostic("record_unreadable", path=path, cause=error)) from error
+        raise UserError("record_unreadable", path=path, cause=error) from error
     except UnicodeDecodeError as error:  # Python quotes the text that is not UTF-8, and fails at that
         raise damaged(path, "it holds text that is not UTF-8") from error
 
@@ -141,7 +143,7 @@ def check_header(path: Path) -> None:
             head = file.read(100)
             size = os.fstat(file.fileno()).st_size
     if size == 0 and read_seal(path.parent) is None:
-        raise UserError(Diagnostic("record_empty", path=path), hint="run the same command again")
+        raise UserError("record_empty", path=path, hint="run the same command again")
     if len(head) < 100 or not head.startswith(_MAGIC):
         raise damaged(path, f"it has {size} bytes and does not begin as a run record does")
     if not set(head[_VERSIONS]) <= {1, 2}:  # SQLite would read a later one, and refuse to write it
@@ -177,8 +179,7 @@ def check_journals(path: Path) -> None:
         closed = (path.parent / SEAL).exists() or (suffix == _LOG and _is_without_log(path))
         if closed and _has_bytes(path, suffix):  # a second look: a writer may have closed the record in this moment
             raise DamagedRecord(
-                Diagnostic("journal_of_other_state", path=f"{path.resolve()}{suffix}"),
-                hint=_what_to_delete(path, suffix),
+                "journal_of_other_state", path=f"{path.resolve()}{suffix}", hint=_what_to_delete(path, suffix)
             )
 
 
@@ -220,7 +221,9 @@ def check_results(path: Path, meta: Mapping[str, Any]) -> None:
         order = _order(source_state)
         if order[1] and order > _order(meta):
             raise DamagedRecord(
-                Diagnostic("record_older", path=path, name=name),
+                "record_older",
+                path=path,
+                name=name,
                 hint=f"copy the folder again, into an empty one; or delete {', '.join(RESULTS)} to use this record",
             )
 
@@ -258,12 +261,15 @@ def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Table
         if not tables and (read_seal(path.parent) is not None or has_started(path)):
             raise damaged(path, "it was closed, and it has no tables")
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
-        raise UserError(Diagnostic("not_a_record", path=path, cause=other))
+        raise UserError("not_a_record", path=path, cause=other)
     row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     schema = json_cell(row[0], path, "its schema") if row is not None else None
     if schema != SCHEMA:
         raise UserError(
-            Diagnostic("record_schema", path=path, schema=schema, expected=SCHEMA),
+            "record_schema",
+            path=path,
+            schema=schema,
+            expected=SCHEMA,
             hint="read it with the version of codec-bench that wrote it",
         )
 
@@ -330,8 +336,7 @@ def read_seal(folder: Path) -> Seal | None:
     except (ValueError, RecursionError):
         pass
     raise DamagedRecord(
-        Diagnostic("not_a_seal", path=path),
-        hint="copy it again; or delete it, and the rows of the record are checked one by one",
+        "not_a_seal", path=path, hint="copy it again; or delete it, and the rows of the record are checked one by one"
     )
 
 

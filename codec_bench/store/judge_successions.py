@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.paths import cache_folder
-from codec_bench.messages import Diagnostic, from_json
+from codec_bench.messages import from_json
 from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.judge_tests import Figure
@@ -107,5 +107,5 @@ def saved_successions() -> list[Succession]:
         try:
             known.append(Succession.from_dict(from_json(read_json(path, hint=hint))))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(Diagnostic("not_a_judge_comparison", path=path, cause=error), hint=hint) from error
+            raise UserError("not_a_judge_comparison", path=path, cause=error, hint=hint) from error
     return known

@@ -109,7 +109,7 @@ def saved_test(judge: str) -> JudgeTest:
     try:
         return JudgeTest(held["judge"], _parts(held["parts"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(Diagnostic("not_a_judge_test", path=path, cause=error), hint=hint) from error
+        raise UserError("not_a_judge_test", path=path, cause=error, hint=hint) from error
 
 
 def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
@@ -105,7 +104,7 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
     """Make the finished run of one shard (`3/8`) from the runs of its smaller shards."""
     merged = merge_records(folders, out, partial=True)
     if merged.unfinished:
-        raise UserError(Diagnostic("pieces_unfinished", shard=shard, out=out, unfinished=list(merged.unfinished)))
+        raise UserError("pieces_unfinished", shard=shard, out=out, unfinished=list(merged.unfinished))
     with closing(Run(out)) as run:
         fingerprint, config, arguments = (run.meta.get(name) or {} for name in ("fingerprint", "config", "arguments"))
     with closing(RunWriter(out, {**fingerprint, "shard": shard}, replacing=("shard",))) as writer:
@@ -137,7 +136,8 @@ def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[in
     ][:10]
     if hints:
         raise UserError(
-            Diagnostic("shards_incomplete", causes="; ".join(hints)),
+            "shards_incomplete",
+            causes="; ".join(hints),
             hint="run these shards, or give --partial to merge what is there",
         )
 
@@ -151,12 +151,11 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
         meta = run.meta
     merged = meta.get(MERGED)
     if not isinstance(merged, dict):
-        raise UserError(Diagnostic("not_merged", out=out), hint="give another --out")
+        raise UserError("not_merged", out=out, hint="give another --out")
     before, now = {**meta["fingerprint"], "shards": merged["of"]}, {**shards.parts[0].fingerprint, "shards": shards.of}
     if before != now:
         raise RunMismatch(
-            Diagnostic("shards_of_another_run", out=out, differences="; ".join(differences(before, now))),
-            hint="give another --out",
+            "shards_of_another_run", out=out, differences="; ".join(differences(before, now)), hint="give another --out"
         )
     held = {int(number): facts for number, facts in merged["parts"].items()}
     changed = [
@@ -165,16 +164,17 @@ def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]
     again = [shard for shard in changed if held[shard.number]["complete"] and not anew]
     if again:
         raise UserError(
-            Diagnostic("shard_changed", shard=again[0].shard, folder=again[0].folder, out=out),
+            "shard_changed",
+            shard=again[0].shard,
+            folder=again[0].folder,
+            out=out,
             hint="merge all parts into a new folder",
         )
     if changed:  # such as shards that were merged before they were finished: everything is merged again
         known = {shard.number for shard in shards.parts}
         removed = [number for number in held if number not in known]
         if removed:
-            raise UserError(
-                Diagnostic("shards_changed", shard=changed[0].shard, removed=removed[0]), hint="name all parts again"
-            )
+            raise UserError("shards_changed", shard=changed[0].shard, removed=removed[0], hint="name all parts again")
         return {}
     return held
 

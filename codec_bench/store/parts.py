@@ -101,9 +101,7 @@ def _content(run: Run) -> str:
 
 def _shard_of(entry: Any, folder: Path) -> tuple[int, int]:
     if entry is None:
-        raise UserError(
-            Diagnostic("run_without_shard", folder=folder), hint="name the folders of runs that had --shard K/N"
-        )
+        raise UserError("run_without_shard", folder=folder, hint="name the folders of runs that had --shard K/N")
     try:
         number, of = map(int, entry.split("/"))
     except (AttributeError, ValueError) as error:

@@ -64,7 +64,7 @@ class Run:
         if not path.is_file():
             inside = sorted(str(p.parent) for p in self.folder.glob(f"*/**/{DATABASE}"))
             hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}" if inside else None
-            raise UserError(Diagnostic("not_a_run_folder", folder=self.folder, database=DATABASE), hint=hint)
+            raise UserError("not_a_run_folder", folder=self.folder, database=DATABASE, hint=hint)
         self._path = path
         self._lock, self._checked = threading.Lock(), False
         integrity.check_header(path)
@@ -388,7 +388,5 @@ def recorded_request(meta: Mapping[str, Any]) -> Mapping[str, Any]:
 def _package(name: str) -> Any:
     return optional_package(
         name,
-        UserError(
-            Diagnostic("package_not_installed", feature=f"a table for {name}", package=name), hint=f"pip install {name}"
-        ),
+        UserError("package_not_installed", feature=f"a table for {name}", package=name, hint=f"pip install {name}"),
     )

@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter
@@ -85,7 +84,7 @@ def rescue(folder: Path, out: Path) -> Survey:
         UserError: nothing can be saved, or `out` holds something or cannot be written.
     """
     if out.is_dir() and any(out.iterdir()):
-        raise UserError(Diagnostic("folder_not_empty", out=out), hint="give --out a folder that does not exist yet")
+        raise UserError("folder_not_empty", out=out, hint="give --out a folder that does not exist yet")
     survey_result = survey(folder)
     kind = RunWriter if survey_result.answers is None else AnswerWriter
     audio = folder / "audio"
@@ -106,7 +105,7 @@ def rescue(folder: Path, out: Path) -> Survey:
             try:
                 shutil.copytree(audio, writer.folder / "audio", dirs_exist_ok=True)
             except (OSError, shutil.Error) as error:
-                raise UserError(Diagnostic("sound_not_copied", audio=audio, out=out, cause=error)) from error
+                raise UserError("sound_not_copied", audio=audio, out=out, cause=error) from error
     return survey_result
 
 

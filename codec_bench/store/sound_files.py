@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 from codec_bench.audio.encode import flac_bytes
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord
 from codec_bench.types import Audio
 
@@ -40,7 +39,7 @@ def check_sound(path: Path) -> Path:
     """Return a path, or raise DamagedRecord if its name has another content hash."""
     match = _HASH.search(path.name)
     if match is not None and path.is_file() and _hash(path.read_bytes()) != match[1]:
-        raise DamagedRecord(Diagnostic("sound_unexpected", path=path), hint="copy the folder again, into an empty one")
+        raise DamagedRecord("sound_unexpected", path=path, hint="copy the folder again, into an empty one")
     return path
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.integrity import DATABASE, SCHEMA, connect
 from codec_bench.store.tables import (
@@ -101,12 +100,12 @@ def survey(folder: Path) -> Survey:
     """Read everything in a record that can be read, or raise UserError."""
     path = folder / DATABASE
     if not path.is_file():
-        raise UserError(Diagnostic("not_a_run_folder", folder=folder, database=DATABASE))
+        raise UserError("not_a_run_folder", folder=folder, database=DATABASE)
     try:
         with closing(_opened(path)) as db:
             return _survey(db, path)
     except sqlite3.Error as error:
-        raise UserError(Diagnostic("nothing_to_save", path=path, cause=error), hint="run it again") from error
+        raise UserError("nothing_to_save", path=path, cause=error, hint="run it again") from error
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -122,9 +121,9 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
     for name in (*REQUIRED, *(ANSWERING if answering else ())):
         if name not in tables:
-            raise UserError(Diagnostic("table_lost", path=path, name=name), hint="run it again")
+            raise UserError("table_lost", path=path, name=name, hint="run it again")
     if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
-        raise UserError(Diagnostic("entries_lost", path=path), hint="run it again")
+        raise UserError("entries_lost", path=path, hint="run it again")
     result = Survey(path, meta)
     expected = _expected_rows(db, tables)
     small = _Reader(db, ((), (), max(expected.get("samples", 0), _requested_samples(meta))))

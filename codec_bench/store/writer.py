@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codec_bench.data.columns import recorded_columns, recorded_path, recorded_values
-from codec_bench.messages import Diagnostic, to_codes
+from codec_bench.messages import to_codes
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.folders import FolderLock
@@ -122,7 +122,9 @@ class RunWriter:
         started = None if before is None else before | {name: now[name] for name in replacing}
         if started is not None and started != now:
             raise RunMismatch(
-                Diagnostic("other_settings", folder=self.folder, differences="; ".join(differences(started, now))),
+                "other_settings",
+                folder=self.folder,
+                differences="; ".join(differences(started, now)),
                 hint=_ADD_SYSTEMS
                 if list(started.get("systems", ())) != list(now.get("systems", ()))
                 else "use another --out, or the settings of the run",
@@ -186,7 +188,11 @@ class RunWriter:
         for number, ((id,), sample) in enumerate(zip(held, samples), 1):
             if id != sample.id:
                 raise RunMismatch(
-                    Diagnostic("samples_reordered", folder=self.folder, number=number, id=id, now=sample.id),
+                    "samples_reordered",
+                    folder=self.folder,
+                    number=number,
+                    id=id,
+                    now=sample.id,
                     hint="use another --out, or the data in the order of the run",
                 )
 
@@ -250,7 +256,9 @@ class RunWriter:
         (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
         if None not in (held, record.sound) and held != record.sound:
             raise RunMismatch(
-                Diagnostic("sample_changed", sample=record.sample, folder=self.folder),
+                "sample_changed",
+                sample=record.sample,
+                folder=self.folder,
                 hint="use another --out, or the data of the run",
             )
 
@@ -346,7 +354,9 @@ class RunWriter:
         elif code in _HELD:
             do = "close the program that holds the record"
         return UserError(
-            Diagnostic("record_not_writable", path=path, cause=error),
+            "record_not_writable",
+            path=path,
+            cause=error,
             hint=f"finished items are recorded; {do} and run the same command again",
         )
 

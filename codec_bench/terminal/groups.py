@@ -9,7 +9,6 @@ import typer
 import typer.core
 
 from codec_bench.config.option import kind_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.output import errors_as_json
 
@@ -53,8 +52,7 @@ class StrictCommand(typer.core.TyperCommand):
                     value = alone[flag]
                 elif rest:
                     raise UserError(
-                        Diagnostic("value_missing", option=flag, word=rest[0]),
-                        hint=f"write {flag}={rest[0]} if that is the value",
+                        "value_missing", option=flag, word=rest[0], hint=f"write {flag}={rest[0]} if that is the value"
                     )
                 else:
                     option = None  # click names the missing value
@@ -67,7 +65,7 @@ class StrictCommand(typer.core.TyperCommand):
             elif option.name in several:
                 words[position] += f",{value}"
             elif words[position] != word or not option.is_flag:
-                raise UserError(Diagnostic("got_both", one=words[position], other=word), hint="leave one of them out")
+                raise UserError("got_both", one=words[position], other=word, hint="leave one of them out")
         return super().parse_args(ctx, [*words, *rest])
 
     def get_short_help_str(self, limit: int = 45) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError, plain
 
 if TYPE_CHECKING:
@@ -56,10 +55,12 @@ class _GuardedOutput:
             from codec_bench.store.export import drop_output
 
             drop_output()
-            raise UserError(Diagnostic("output_not_writable", cause=error.strerror or error)) from error
+            raise UserError("output_not_writable", cause=error.strerror or error) from error
         except UnicodeEncodeError as error:
             raise UserError(
-                Diagnostic("output_encoding", encoding=error.encoding, character=error.object[error.start]),
+                "output_encoding",
+                encoding=error.encoding,
+                character=error.object[error.start],
                 hint="set PYTHONUTF8=1, or a locale of UTF-8",
             ) from error
 

@@ -15,7 +15,6 @@ import typer
 
 from codec_bench.config.option import Option, names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, CommandOptions
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _META = "codec_bench.settings"
@@ -81,13 +80,9 @@ def _parameter(one: Option, **more: Any) -> Any:
 def _within_limits(one: Option) -> Callable[..., Any]:
     def checked(value: float | None) -> float | None:
         if value is not None and one.least is not None and value < one.least:
-            raise UserError(
-                Diagnostic("option_value", option=one.flag, value=f"{value:g}", expected=f"at least {one.least:g}")
-            )
+            raise UserError("option_value", option=one.flag, value=f"{value:g}", expected=f"at least {one.least:g}")
         if value is not None and one.over is not None and value <= one.over:
-            raise UserError(
-                Diagnostic("option_value", option=one.flag, value=value, expected=f"more than {one.over:g}")
-            )
+            raise UserError("option_value", option=one.flag, value=value, expected=f"more than {one.over:g}")
         return value
 
     return checked
@@ -135,7 +130,7 @@ def columns(by: list[str] | None) -> list[str] | None:
         return None
     selected = [name for text in by for name in names(text)]
     if not selected:
-        raise UserError(Diagnostic("by_without_column"), hint="for example --by speaker or --by speaker,duration")
+        raise UserError("by_without_column", hint="for example --by speaker or --by speaker,duration")
     return selected
 
 
@@ -148,7 +143,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
         path, equals, value = text.partition("=")
         name, dot, option = path.rpartition(".")
         if not (equals and dot and name and option):
-            raise UserError(Diagnostic("setting_form", setting=text), hint="for example --set dnsmos.weights=DIR")
+            raise UserError("setting_form", setting=text, hint="for example --set dnsmos.weights=DIR")
         options.setdefault(name, {})[option] = parse_value(value)
     return options
 
@@ -166,7 +161,7 @@ def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
             text = text.removesuffix("\n").removesuffix("\n...")
             if parse_value(text) != value:
                 kind = type(value).__name__
-                raise UserError(Diagnostic("setting_type", path=path, setting=f"{name}.{option}", type=kind))
+                raise UserError("setting_type", path=path, setting=f"{name}.{option}", type=kind)
             typed.append(f"{name}.{option}={text}")
     return typed
 

@@ -18,7 +18,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.text.language import ALONE, ALONE_CLASS
 from codec_bench.text.normalise import get_normaliser
@@ -220,7 +219,7 @@ def _check_unit(unit: str) -> None:
 def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit: Unit, normaliser: str) -> np.ndarray:
     """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions."""
     if isinstance(reference, str) != isinstance(estimate, str):
-        raise UserError(Diagnostic("one_text_one_list"))
+        raise UserError("one_text_one_list")
     references, estimates = _texts("reference", reference), _texts("estimate", estimate)
     _check_numbers(len(references), len(estimates))
     apply = get_normaliser(str(normaliser))
@@ -232,12 +231,15 @@ def _texts(role: str, texts: Any) -> list[str]:
     if isinstance(texts, str):
         return [texts]
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
-        raise UserError(Diagnostic("not_texts", role=role, type=type(texts).__name__))
+        raise UserError("not_texts", role=role, type=type(texts).__name__)
     listed = list(texts)
     for index, text in enumerate(listed):
         if not isinstance(text, str):
             raise UserError(
-                Diagnostic("not_a_text", role=role, index=index, type=type(text).__name__),
+                "not_a_text",
+                role=role,
+                index=index,
+                type=type(text).__name__,
                 hint="leave out the pairs without one, on both sides",
             )
     return listed
@@ -245,7 +247,7 @@ def _texts(role: str, texts: Any) -> list[str]:
 
 def _check_numbers(references: int, estimates: int) -> None:
     if references != estimates:
-        raise UserError(Diagnostic("unequal_texts", references=references, estimates=estimates))
+        raise UserError("unequal_texts", references=references, estimates=estimates)
 
 
 def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray:

@@ -183,9 +183,7 @@ class Rule:
         """
         recipe = self.recipe(language, text)
         if recipe is None:
-            raise UserError(
-                Diagnostic("rule_language", name=self.name, languages=" and ".join(self.languages), language=language)
-            )
+            raise UserError("rule_language", name=self.name, languages=" and ".join(self.languages), language=language)
         done = []
         for name in recipe.steps(role):
             text = get_normaliser(name)(text)
@@ -218,12 +216,10 @@ class Rule:
         lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
         if len(lengths) > 1:
             raise UserError(
-                Diagnostic(
-                    "unequal_rule_inputs", references=len(reference), estimates=len(estimate), languages=len(language)
-                )
+                "unequal_rule_inputs", references=len(reference), estimates=len(estimate), languages=len(language)
             )
         if spoken is not None and not self.two_references:
-            raise UserError(Diagnostic("rule_one_reference", name=self.name))
+            raise UserError("rule_one_reference", name=self.name)
         first = self._compare(reference, estimate, language, unit)
         if spoken is None or not self.two_references:
             return first
@@ -276,7 +272,10 @@ class Rule:
                 continue
             if self.fixed and unit not in (None, recipe.unit):
                 raise UserError(
-                    Diagnostic("rule_unit", name=self.name, unit=recipe.unit, requested=unit),
+                    "rule_unit",
+                    name=self.name,
+                    unit=recipe.unit,
+                    requested=unit,
                     hint="leave out the unit, or use the rule by-language",
                 )
             counted = unit or recipe.unit

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 REMEMBERED = 32_768
@@ -32,7 +31,7 @@ def whisper_rules() -> Any:
         rules.replacers.pop(pattern, None)
     digest = hashlib.blake2b(repr(list(rules.replacers.items())).encode(), digest_size=8).hexdigest()
     if digest != _REPLACEMENTS_BLAKE2B:
-        raise UserError(Diagnostic("whisper_normalizer_version"), hint="pip install whisper-normalizer==0.1.15")
+        raise UserError("whisper_normalizer_version", hint="pip install whisper-normalizer==0.1.15")
     return rules
 
 

@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from codec_bench.config import config_names, read_config
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 _SHA256 = "^[0-9a-f]{64}$"
@@ -183,5 +182,5 @@ def checkpoint(name: str) -> Checkpoint:
     except UnknownName as error:
         raise UnknownName("checkpoint", name, checkpoint_names()) from error
     if entry.name != name:
-        raise UserError(Diagnostic("catalogue_name", name=name, entry=entry.name))
+        raise UserError("catalogue_name", name=name, entry=entry.name)
     return entry

@@ -22,7 +22,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from codec_bench.config.network import TIMEOUT_S, offline
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import readable
 
@@ -45,7 +44,8 @@ def refuse_offline() -> None:
     name = offline()
     if name is not None:
         raise Unreachable(
-            Diagnostic("offline", variable=name),
+            "offline",
+            variable=name,
             hint="unset it, or copy the files from a folder: codec-bench weights fetch NAME --from FOLDER",
         )
 
@@ -75,7 +75,7 @@ def download(
         WeightsError: the file cannot be written.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise WeightsError(Diagnostic("address_not_web", url=url))
+        raise WeightsError("address_not_web", url=url)
     partial = _PartialFile(target, url, sha256)
     while True:
         before = partial.size
@@ -84,7 +84,7 @@ def download(
         except (OSError, HTTPException) as error:  # the connection failed, or the answer was broken
             if _of_the_disk(error):
                 raise WeightsError(
-                    Diagnostic("file_not_writable", path=target, cause=getattr(error, "strerror", None) or error)
+                    "file_not_writable", path=target, cause=getattr(error, "strerror", None) or error
                 ) from error
             if partial.size <= before:
                 raise unreachable(url, error, partial.size) from error
@@ -93,8 +93,7 @@ def download(
             return partial.finish(size, sha256)
         if partial.size <= before:
             raise Unreachable(
-                Diagnostic("download_broke_off", url=url, bytes=partial.size),
-                hint="the same command continues where it stopped",
+                "download_broke_off", url=url, bytes=partial.size, hint="the same command continues where it stopped"
             )
 
 
@@ -104,7 +103,11 @@ def check_room(folder: Path, needed: int, subject: str) -> None:
     free = shutil.disk_usage(here).free
     if free < needed:
         raise WeightsError(
-            Diagnostic("no_disk_space", subject=subject, needed=readable(needed), folder=folder, free=readable(free)),
+            "no_disk_space",
+            subject=subject,
+            needed=readable(needed),
+            folder=folder,
+            free=readable(free),
             hint="make room, or choose another disk: --to DIR, HF_HOME or CODEC_BENCH_CACHE",
         )
 
@@ -165,11 +168,14 @@ class _PartialFile:
         got, bytes_ = self._digest.hexdigest(), self.size
         if size is not None and bytes_ != size:
             self.discard()
-            raise WrongContent(Diagnostic("download_size", url=self._about["url"], bytes=bytes_, expected=size))
+            raise WrongContent("download_size", url=self._about["url"], bytes=bytes_, expected=size)
         if sha256 is not None and got != sha256:
             self.discard()
             raise WrongContent(
-                Diagnostic("download_digest", url=self._about["url"], digest=got, expected=sha256),
+                "download_digest",
+                url=self._about["url"],
+                digest=got,
+                expected=sha256,
                 hint="the download was damaged or the file is another one: try again, or use another source (--from)",
             )
         self.path.replace(self.target)
@@ -215,11 +221,12 @@ def _attempt(
             here = 0
         if size is not None and total is not None and total != size:
             partial.discard()
-            raise WrongContent(Diagnostic("download_declared", url=url, bytes=total, expected=size))
+            raise WrongContent("download_declared", url=url, bytes=total, expected=size)
         if answer.headers.get_content_type() == "text/html" and partial.target.suffix not in (".html", ".htm"):
             partial.discard()
             raise WrongContent(
-                Diagnostic("download_web_page", url=url),
+                "download_web_page",
+                url=url,
                 hint="a proxy or a page that asks for consent may be in between: open the address in a browser",
             )
         if total is not None:
@@ -231,7 +238,7 @@ def _attempt(
                 if bound is not None and here > bound:
                     file.close()
                     partial.discard()
-                    raise WrongContent(Diagnostic("download_beyond", url=url, most=bound))
+                    raise WrongContent("download_beyond", url=url, most=bound)
                 partial.add(file, chunk)
                 if progress is not None:
                     progress(partial.target.name, here, bound)
@@ -252,22 +259,34 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
     if isinstance(error, urllib.error.HTTPError):
         if error.code in (401, 403):
             return Unreachable(
-                Diagnostic("download_refused", url=url, status=error.code, reason=error.reason),
+                "download_refused",
+                url=url,
+                status=error.code,
+                reason=error.reason,
                 hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN)",
             )
         if error.code in (404, 410):
             return Unreachable(
-                Diagnostic("download_missing", url=url, status=error.code, reason=error.reason),
+                "download_missing",
+                url=url,
+                status=error.code,
+                reason=error.reason,
                 hint="name another source with --from, or download the file by hand (docs/weights.md)",
             )
         return Unreachable(
-            Diagnostic("not_fetched_status", url=url, status=error.code, reason=error.reason),
+            "not_fetched_status",
+            url=url,
+            status=error.code,
+            reason=error.reason,
             hint="try again later, or name another source with --from",
         )
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     resumable = f"; {here} bytes are here, and the same command continues" if here else ""
     return Unreachable(
-        Diagnostic("host_unreachable", host=host, cause=why(reason), resumable=resumable),
+        "host_unreachable",
+        host=host,
+        cause=why(reason),
+        resumable=resumable,
         hint="check the network and its proxy; without a network, copy the files from a folder: --from FOLDER "
         "(docs/weights.md)",
     )
@@ -301,4 +320,4 @@ def read_json(url: str, headers: Mapping[str, str]) -> Any:
     except (OSError, HTTPException) as error:
         raise unreachable(url, error) from error
     except (ValueError, RecursionError) as error:
-        raise Unreachable(Diagnostic("answer_not_json", url=url)) from error
+        raise Unreachable("answer_not_json", url=url) from error

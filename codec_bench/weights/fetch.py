@@ -50,7 +50,7 @@ def fetch(
     entry = checkpoint(name)
     to = to.expanduser().absolute() if to is not None else None
     if source is not None and source not in get_args(Source):
-        raise UserError(Diagnostic("no_source", source=source), hint=f"use {', '.join(get_args(Source))}")
+        raise UserError("no_source", source=source, hint=f"use {', '.join(get_args(Source))}")
     here = _here(entry, to)
     if here is not None:
         wrong = [check.path for check in verify(name, here) if check.state == "differs"]
@@ -65,11 +65,11 @@ def fetch(
     try:
         fetched = _from_mirror(order, mirror, source) if mirror else _from_sources(order, source)
     except OSError as error:
-        raise WeightsError(Diagnostic("weights_not_written", name=name, cause=error.strerror or error)) from error
+        raise WeightsError("weights_not_written", name=name, cause=error.strerror or error) from error
     failed = [check for check in verify(name, fetched) if check.state == "differs"]
     if failed:
         _discard(fetched, [check.path for check in failed], to / name if to else None)
-        raise WeightsError(Diagnostic("fetched_unexpected", name=name, reason=failed[0].reason))
+        raise WeightsError("fetched_unexpected", name=name, reason=failed[0].reason)
     return fetched
 
 
@@ -97,8 +97,7 @@ def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | N
         filled = (checkpoint.folder / RECORD).is_file() or checkpoint.folder == target
         if not (cached or filled):
             raise WeightsError(
-                Diagnostic("file_not_expected", file=file),
-                hint="remove it or put the right file there, then run the command again",
+                "file_not_expected", file=file, hint="remove it or put the right file there, then run the command again"
             )
         file.unlink(missing_ok=True)
         if cached:
@@ -117,9 +116,7 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
     if source is not None:
         if source not in ways:
             has = ", ".join(ways) or "none"
-            raise UserError(
-                Diagnostic("weights_without_source", name=entry.name, source=source), hint=f"its sources: {has}"
-            )
+            raise UserError("weights_without_source", name=entry.name, source=source, hint=f"its sources: {has}")
         ways = {source: ways[source]}
     if not ways:
         raise _by_hand(entry, [])
@@ -154,7 +151,7 @@ def _from_mirror(order: Order, mirror: str, source: Source | None) -> LocalCheck
     if "://" not in mirror:
         return from_folder(order, Path(mirror).expanduser())
     if not mirror.startswith(("https://", "http://")):
-        raise UserError(Diagnostic("mirror_form", mirror=mirror))
+        raise UserError("mirror_form", mirror=mirror)
     entry, endpoint = order.entry, mirror.rstrip("/")
     if source != "url" and (entry.hub or entry.modelscope):
         only: Source = source or ("hub" if entry.hub else "modelscope")

@@ -71,9 +71,7 @@ class LocalCheckpoint:
         try:
             content = files_hash(paths)
         except OSError as error:
-            raise WeightsError(
-                Diagnostic("weights_unreadable", path=self.folder, cause=error.strerror or error)
-            ) from error
+            raise WeightsError("weights_unreadable", path=self.folder, cause=error.strerror or error) from error
         return f"{self.used}:{content}" if known else content
 
 
@@ -97,9 +95,7 @@ def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None
     try:
         return path_hash(weights)
     except OSError as error:
-        raise WeightsError(
-            Diagnostic("weights_file_unreadable", path=weights, cause=error.strerror or error)
-        ) from error
+        raise WeightsError("weights_file_unreadable", path=weights, cause=error.strerror or error) from error
 
 
 class WeightsMissing(WeightsError):
@@ -239,30 +235,27 @@ def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     if path.is_file():
         first = " or ".join(v.path for v in entry.files[0].variants)
         if missing := [names for names in entry.missing(path.parent) if names != first]:
-            raise WeightsError(Diagnostic("weights_lack_siblings", path=path, names=", and no ".join(missing)))
+            raise WeightsError("weights_lack_siblings", path=path, names=", and no ".join(missing))
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
         return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))
     if path.is_dir():
         files = entry.inside(path)
         if files is None:
-            raise WeightsError(
-                Diagnostic("weights_folder_lacks", path=path, names=", and no ".join(entry.missing(path)))
-            )
+            raise WeightsError("weights_folder_lacks", path=path, names=", and no ".join(entry.missing(path)))
         return LocalCheckpoint(path, str(path), files)
     match = _HUB_ID.match(weights)
     if match is None:
         names = ", ".join(" or ".join(v.path for v in file.variants) for file in entry.files)
         example = entry.hub or "OWNER/NAME"
         raise WeightsError(
-            Diagnostic("no_such_weights", weights=weights),
+            "no_such_weights",
+            weights=weights,
             hint=f"give a file, a folder with {names}, or a hub id such as {example}",
         )
     repo, revision = match["repo"], match["revision"]
     folder = cached_folder(repo, _names(entry), revision)
     if folder is None:
-        raise WeightsError(
-            Diagnostic("weights_not_local", weights=weights), hint=f"fetch them: {_hf_download(repo, revision)}"
-        )
+        raise WeightsError("weights_not_local", weights=weights, hint=f"fetch them: {_hf_download(repo, revision)}")
     return LocalCheckpoint(folder, f"{repo}@{folder.name}", entry.inside(folder) or ())
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import CheckpointVariant, hub_file
 from codec_bench.weights.download import Unreachable, check_room, read_json, refuse_offline
@@ -75,14 +74,16 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     """
     entry = order.entry
     if not root.is_dir():
-        raise WeightsError(Diagnostic("no_mirror_folder", folder=root, name=entry.name))
+        raise WeightsError("no_mirror_folder", folder=root, name=entry.name)
     here = next(
         (folder for folder, _ in (*places_in(root, entry), (root, "")) if entry.inside(folder) is not None), None
     )
     if here is None:
         parts = [f"{name}/" for name in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name)))]
         raise WeightsError(
-            Diagnostic("mirror_folder_lacks", folder=root, names=" and no ".join(entry.missing(root))),
+            "mirror_folder_lacks",
+            folder=root,
+            names=" and no ".join(entry.missing(root)),
             hint=f"put them into it, or into {' or '.join(parts)} there",
         )
     paths = entry.inside(here) or ()
@@ -91,9 +92,7 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
     source = origin.source if origin else str(entry.hub) if commit else str(here)
     with folder_of(order) as folder:
         if folder.resolve() == here.resolve():
-            raise WeightsError(
-                Diagnostic("mirror_is_target", folder=here), hint="name another folder with --from, or with --to"
-            )
+            raise WeightsError("mirror_is_target", folder=here, hint="name another folder with --from, or with --to")
         order.notify(f"copying from {here}")
         check_room(folder, sum((here / path).stat().st_size for path in paths), f"'{entry.name}'")
         files = {path: _copy(order, here, folder, path, origin) for path in paths}
@@ -119,11 +118,9 @@ def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | No
                 order.progress(target.name, done, size)
     if expected is not None and digest.hexdigest() != expected:
         partial.unlink()
-        raise WeightsError(
-            Diagnostic("digest_unexpected", path=here / path, digest=digest.hexdigest(), expected=expected)
-        )
+        raise WeightsError("digest_unexpected", path=here / path, digest=digest.hexdigest(), expected=expected)
     if hub is not None and hub.git_id is not None and git_id_of(partial) != hub.git_id:
         partial.unlink()
-        raise WeightsError(Diagnostic("git_id_unexpected", path=here / path, git_id=hub.git_id))
+        raise WeightsError("git_id_unexpected", path=here / path, git_id=hub.git_id)
     partial.replace(target)
     return {"size": size, "sha256": digest.hexdigest(), "url": recorded.get("url")}

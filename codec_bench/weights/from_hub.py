@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError, hub_fault
 from codec_bench.weights.catalogue import Checkpoint, readable
 from codec_bench.weights.download import Unreachable, check_room, refuse_offline
@@ -63,9 +62,7 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
             enable_progress_bars()
     files = entry.inside(folder)
     if files is None:
-        raise Unreachable(
-            Diagnostic("hub_gave_less", endpoint=endpoint, repository=repo, names=", ".join(entry.missing(folder)))
-        )
+        raise Unreachable("hub_gave_less", endpoint=endpoint, repository=repo, names=", ".join(entry.missing(folder)))
     if to is not None:
         records = {path: {"size": listed[path][0], "sha256": listed[path][1], "url": None} for path in chosen}
         Origin(entry.name, repo, commit, records).write(folder)
@@ -81,9 +78,9 @@ def _as_pinned(
         if pinned is None or commit != entry.revision:
             continue
         if pinned.sha256 and sha256 and pinned.sha256 != sha256:
-            raise WeightsError(Diagnostic("hub_digest_unexpected", path=path, sha256=sha256, expected=pinned.sha256))
+            raise WeightsError("hub_digest_unexpected", path=path, sha256=sha256, expected=pinned.sha256)
         if pinned.size and pinned.size != size:
-            raise WeightsError(Diagnostic("hub_size_unexpected", path=path, size=size, expected=pinned.size))
+            raise WeightsError("hub_size_unexpected", path=path, size=size, expected=pinned.size)
 
 
 def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:
@@ -91,28 +88,33 @@ def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> W
     match fault:
         case "gated":
             return Unreachable(
-                Diagnostic("repository_gated", repository=repo),
+                "repository_gated",
+                repository=repo,
                 hint=f"accept them at {page}, then set HF_TOKEN to a token of that account (or: hf auth login)",
             )
         case "revision":
-            return Unreachable(
-                Diagnostic("repository_revision", repository=repo, revision=entry.revision), hint=f"see {page}"
-            )
+            return Unreachable("repository_revision", repository=repo, revision=entry.revision, hint=f"see {page}")
         case "missing":
             return Unreachable(
-                Diagnostic("hub_missing", subject=f"'{page}'", answer=answer),
+                "hub_missing",
+                subject=f"'{page}'",
+                answer=answer,
                 hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for a copy --from FOLDER",
             )
         case "server":
             return Unreachable(
-                Diagnostic("hub_not_fetched", subject=f"'{page}'", answer=answer),
+                "hub_not_fetched",
+                subject=f"'{page}'",
+                answer=answer,
                 hint="try again later, or use a mirror: --from URL",
             )
         case "disk":
-            return WeightsError(Diagnostic("hub_disk", cause=answer))
+            return WeightsError("hub_disk", cause=answer)
         case "network":
             return Unreachable(
-                Diagnostic("hub_unreachable", subject=f"'{endpoint}'", cause=answer),
+                "hub_unreachable",
+                subject=f"'{endpoint}'",
+                cause=answer,
                 hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy --from "
                 "FOLDER",
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from urllib.parse import quote
 
-from codec_bench.messages import Diagnostic
 from codec_bench.weights.catalogue import CheckpointVariant, readable
 from codec_bench.weights.download import Unreachable, read_json, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint
@@ -35,7 +34,7 @@ def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
         items = [item for item in answer["Data"]["Files"] if item.get("Type") != "tree"]
         listed = {item["Path"]: (int(item["Size"]), item.get("Sha256") or None) for item in items}
     except (KeyError, TypeError, ValueError) as error:
-        raise Unreachable(Diagnostic("modelscope_answer", url=endpoint, repository=repo)) from error
+        raise Unreachable("modelscope_answer", url=endpoint, repository=repo) from error
     chosen = choose(entry, listed, f"{endpoint}/models/{repo}")
     needed = readable(sum(listed[path][0] for path in chosen))
     order.notify(f"fetching {needed} from {endpoint}/models/{repo} at {revision}")

@@ -8,7 +8,6 @@ from typing import IO
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 
 CENTRES = "cluster_centers_"
@@ -32,14 +31,14 @@ def load_centres(path: Path) -> np.ndarray:
             rows, width = _shape(file)
             numbers = file.read(4 * rows * width)
     except OSError as error:
-        raise WeightsError(Diagnostic("weights_unreadable", path=path, cause=error.strerror)) from error
+        raise WeightsError("weights_unreadable", path=path, cause=error.strerror) from error
     except Exception as error:  # pickletools raises ValueError and others for what is no pickle
-        raise WeightsError(Diagnostic("not_a_kmeans", path=path)) from error
+        raise WeightsError("not_a_kmeans", path=path) from error
     if len(numbers) < 4 * rows * width:
-        raise WeightsError(Diagnostic("weights_cut_short", path=path), hint="codec-bench weights verify")
+        raise WeightsError("weights_cut_short", path=path, hint="codec-bench weights verify")
     centres = np.frombuffer(numbers, "<f4").reshape(rows, width).astype(np.float32)
     if not np.isfinite(centres).all():
-        raise WeightsError(Diagnostic("centres_not_finite", path=path))
+        raise WeightsError("centres_not_finite", path=path)
     return centres
 
 

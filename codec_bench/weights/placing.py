@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic, of_error, together
+from codec_bench.messages import of_error, together
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, CheckpointVariant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
@@ -55,9 +55,7 @@ def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
         if path is not None:
             chosen.append(path)
         elif not file.optional:
-            raise Unreachable(
-                Diagnostic("source_lacks", source=where, names=" and no ".join(v.path for v in file.variants))
-            )
+            raise Unreachable("source_lacks", source=where, names=" and no ".join(v.path for v in file.variants))
     return chosen
 
 
@@ -134,5 +132,5 @@ def folder_of(order: Order) -> Iterator[Path]:
             yield folder
     except Timeout as error:
         raise WeightsError(
-            Diagnostic("weights_being_fetched", name=order.entry.name, folder=folder), hint="wait until it has finished"
+            "weights_being_fetched", name=order.entry.name, folder=folder, hint="wait until it has finished"
         ) from error

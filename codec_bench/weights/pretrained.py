@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.state import check_archive
 
@@ -19,7 +18,9 @@ def class_of(name: str) -> Any:
         return getattr(transformers, name)
     except AttributeError:
         raise UserError(
-            Diagnostic("transformers_lacks", version=transformers.__version__, name=name),
+            "transformers_lacks",
+            version=transformers.__version__,
+            name=name,
             hint="newer releases have it: pip install --upgrade transformers",
         ) from None
 
@@ -60,20 +61,16 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dty
                 )
     except Exception as error:  # a broken file raises anything from ValueError to SafetensorError and UnpicklingError
         reason = str(error).split("\n")[0].split(". ")[0]
-        raise WeightsError(
-            Diagnostic("weights_not_loaded", folder=folder, type=type(error).__name__, reason=reason)
-        ) from error
+        raise WeightsError("weights_not_loaded", folder=folder, type=type(error).__name__, reason=reason) from error
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=folder, difference=says))
+        raise WeightsError("weights_of_another_model", folder=folder, difference=says)
     problems = {"missing_keys": "lack", "unexpected_keys": "have left over", "mismatched_keys": "have another shape of"}
     for key, problem in problems.items():
         names = sorted(str(name) for name in report.get(key) or ())
         if names:
             raise WeightsError(
-                Diagnostic(
-                    "tensors_wrong", path=folder, difference=f"{problem} {len(names)} tensors, such as {names[0]}"
-                )
+                "tensors_wrong", path=folder, difference=f"{problem} {len(names)} tensors, such as {names[0]}"
             )
     return net
 

@@ -10,7 +10,6 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from codec_bench.config import load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError, first_of
 
 MOST_GROWTH = 2
@@ -50,15 +49,18 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
         reason = str(error).split("\n")[0].split(". ")[0]
         raise WeightsError(
-            Diagnostic("weights_not_read", path=path, type=type(error).__name__, reason=reason),
+            "weights_not_read",
+            path=path,
+            type=type(error).__name__,
+            reason=reason,
             hint="the file may be cut short or another kind of file: codec-bench weights verify",
         ) from error
     if key is not None:
         if not isinstance(state, Mapping) or key not in state:
-            raise WeightsError(Diagnostic("no_weights_entry", path=path, key=key))
+            raise WeightsError("no_weights_entry", path=path, key=key)
         state = state[key]
     if not isinstance(state, Mapping):
-        raise WeightsError(Diagnostic("weights_not_tensors", path=path, type=type(state).__name__))
+        raise WeightsError("weights_not_tensors", path=path, type=type(state).__name__)
     return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
 
 
@@ -104,16 +106,17 @@ def check_archive(path: Path) -> None:
     except Exception:  # zipfile raises many kinds for a damaged archive; its reader reports it
         return
     if not fit:
-        raise WeightsError(Diagnostic("word_too_long", path=path, most=LONGEST_WORD))
+        raise WeightsError("word_too_long", path=path, most=LONGEST_WORD)
     if grows:
         raise WeightsError(
-            Diagnostic("weights_unpack_too_large", path=path, size=size, unpacked=unpacked),
+            "weights_unpack_too_large",
+            path=path,
+            size=size,
+            unpacked=unpacked,
             hint=f"an archive of torch.save does not grow when it is read; the limit is {MOST_GROWTH} times its size",
         )
     if packed:
-        raise WeightsError(
-            Diagnostic("tensors_compressed", path=path), hint="torch.save does not compress; save them with it"
-        )
+        raise WeightsError("tensors_compressed", path=path, hint="torch.save does not compress; save them with it")
 
 
 def _words_fit(path: Path) -> bool:
@@ -180,7 +183,7 @@ def load_tensors(
     names = ("model.safetensors", "pytorch_model.bin")
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
-        raise WeightsError(Diagnostic("folder_lacks", folder=folder, names=" or ".join(names)))
+        raise WeightsError("folder_lacks", folder=folder, names=" or ".join(names))
     state = load_state(path)
     check_shapes(state, shapes, path=folder, unused=unused)
     kind = getattr(torch, dtype)
@@ -210,7 +213,7 @@ def check_shapes(
         if names
     ]
     if wrong:
-        raise WeightsError(Diagnostic("tensors_wrong", path=path, difference="; they ".join(wrong)))
+        raise WeightsError("tensors_wrong", path=path, difference="; they ".join(wrong))
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.find import LocalCheckpoint, find
@@ -68,7 +67,7 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
                         return CheckedFile(path, size, "differs", declaration.by, reason)
                     return CheckedFile(path, size, "same", declaration.by)
     except OSError as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=file, cause=error.strerror or error)) from error
+        raise WeightsError("file_not_readable", path=file, cause=error.strerror or error) from error
     return CheckedFile(path, size, "unknown", sized)
 
 

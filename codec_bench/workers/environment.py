@@ -26,7 +26,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.config import SUFFIX, fit, load_yaml, read_config
 from codec_bench.config.paths import cache_folder
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError
 
 _NAME = r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?"
@@ -99,7 +98,7 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
         file = (folder or Path()) / Path(name).expanduser()
         document = load_yaml(file)
         if not isinstance(document, dict):
-            raise UserError(Diagnostic("mapping_expected", path=file, type=type(document).__name__))
+            raise UserError("mapping_expected", path=file, type=type(document).__name__)
         parsed, name = fit(document, EnvFile, source=str(file)), file.name.removesuffix(SUFFIX)
         parent, source = file.parent, str(file)
     else:
@@ -111,7 +110,7 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
         try:
             lines, source = lock.read_text("utf-8-sig").splitlines(), str(lock)
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(Diagnostic("lock_unreadable", lock=lock, environment=name, cause=error)) from error
+            raise UserError("lock_unreadable", lock=lock, environment=name, cause=error) from error
     code = None if parsed.code is None else parent / Path(parsed.code).expanduser()
     return EnvSpec(name, pinned(lines or (), source), parsed.python, code, parsed.variables)
 
@@ -131,7 +130,9 @@ def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
         if held:
             if not (_PINNED.match(held) or _DIRECT.match(held) or held.split("=")[0].split()[0] in _OPTIONS):
                 raise UserError(
-                    Diagnostic("package_not_pinned", lock=source, line=held),
+                    "package_not_pinned",
+                    lock=source,
+                    line=held,
                     hint="expected NAME==VERSION on every line; 'uv pip compile NAMES.txt -o LOCK.txt' writes them",
                 )
             requirements.append(held)
@@ -208,9 +209,7 @@ def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line:
         finally:
             lock.release()
     except OSError as error:
-        raise UserError(
-            Diagnostic("environment_not_writable", environment=spec.name, folder=final.parent, cause=error)
-        ) from error
+        raise UserError("environment_not_writable", environment=spec.name, folder=final.parent, cause=error) from error
     return Environment(final, final / "bin" / "python")
 
 
@@ -256,7 +255,9 @@ def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
     done = subprocess.run(command, env=preferring, capture_output=True, text=True, cwd=cache_folder())
     if done.returncode:
         raise UserError(
-            Diagnostic("environment_python", environment=spec.name, python=spec.python),
+            "environment_python",
+            environment=spec.name,
+            python=spec.python,
             hint=f"'uv python install' installs one; uv's message: {_tail(done.stderr, 1)}",
         )
     return done.stdout.strip()
@@ -269,12 +270,10 @@ def _run(spec: EnvSpec, command: list[str], environment: Mapping[str, str], fina
     )
     if done.returncode:
         raise UserError(
-            Diagnostic(
-                "environment_failed",
-                environment=spec.name,
-                status=done.returncode,
-                output=_tail(done.stderr or done.stdout),
-            ),
+            "environment_failed",
+            environment=spec.name,
+            status=done.returncode,
+            output=_tail(done.stderr or done.stdout),
             hint="this needs a package index: run it once online, or name a local index in the settings of uv or pip",
         )
 
@@ -288,7 +287,9 @@ def _check(spec: EnvSpec, uv: str, python: str, environment: Mapping[str, str]) 
     missing = [line.strip() for line in lines if line.rstrip().endswith("not installed")]
     if missing:
         raise UserError(
-            Diagnostic("environment_incomplete", environment=spec.name, packages="; ".join(missing)),
+            "environment_incomplete",
+            environment=spec.name,
+            packages="; ".join(missing),
             hint="list every package; 'uv pip compile NAMES.txt -o LOCK.txt' writes the complete list",
         )
 

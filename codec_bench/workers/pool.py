@@ -13,7 +13,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.workers import wire
 from codec_bench.workers.host import WorkerEnded, WorkerHost, WorkerSettings
@@ -143,7 +142,8 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
     for name in names:
         if name != "cpu" and (not name.isdigit() or (known is not None and int(name) >= len(known))):
             raise UserError(
-                Diagnostic("no_device", device=name),
+                "no_device",
+                device=name,
                 hint="expected cpu, cuda:0, cuda:1, ... among those that CUDA_VISIBLE_DEVICES names",
             )
         cards.append("" if name == "cpu" else name if known is None else known[int(name)])

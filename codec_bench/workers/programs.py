@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -34,7 +33,10 @@ def find_program(name: str, path: Path, role: str) -> str:
     program = shutil.which(str(folder / name) if "/" in name else name)
     if program is None:
         raise UserError(
-            Diagnostic("no_program", path=path, program=name, role=role),
+            "no_program",
+            path=path,
+            program=name,
+            role=role,
             hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
         )
     return program
@@ -57,14 +59,14 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             hint = "declare a longer timeout_s in the file"
-            raise UserError(Diagnostic("program_stopped", program=who, timeout_s=timeout_s), hint=hint) from None
+            raise UserError("program_stopped", program=who, timeout_s=timeout_s, hint=hint) from None
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if code:
         ending = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-        raise UserError(Diagnostic("program_ended", program=who, ending=ending, output=last_words(folder)))
+        raise UserError("program_ended", program=who, ending=ending, output=last_words(folder))
     return log.read_text("utf-8", "replace")
 
 

@@ -34,7 +34,7 @@ def test_most_commands_have_the_option():
 @pytest.mark.parametrize("command", [one for _, one in WITH_JSON], ids=[" ".join(words) for words, _ in WITH_JSON])
 def test_an_error_has_its_code_and_parameters(command, monkeypatch, capsys):
     def fail(**options):
-        raise UserError(Diagnostic("unknown_name", kind="metric", name="stio"), hint="did you mean stoi?")
+        raise UserError("unknown_name", kind="metric", name="stio", hint="did you mean stoi?")
 
     context = command.make_context("command", ["--json"], resilient_parsing=True)
     monkeypatch.setattr(command, "callback", fail)

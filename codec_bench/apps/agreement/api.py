@@ -39,7 +39,6 @@ from codec_bench.apps.agreement.ratings import (
 )
 from codec_bench.benchmark.reading.choices import choices_of, named_choices
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
@@ -110,7 +109,7 @@ def agreement(
     if ties not in TIES:
         raise UnknownName("rule for ties", ties, TIES)
     if scale is not None and not scale[0] < scale[1]:
-        raise UserError(Diagnostic("scale_reversed", low=scale[0], high=scale[1]))
+        raise UserError("scale_reversed", low=scale[0], high=scale[1])
     opened = open_runs(runs)
     material = RatedRuns.of(opened, kind, names(judges or ""), names(metrics or ""), by)
     if human is None:
@@ -120,9 +119,9 @@ def agreement(
         panel, problems = _with_people(material, people, equal_within)
         scale = people.scale
         if not panel.items:
-            raise UserError(Diagnostic("no_usable_rating", path=human, reasons=problems.summary))
+            raise UserError("no_usable_rating", path=human, reasons=problems.summary)
     if ties == "equal" and panel.kind != "preference":
-        raise UserError(Diagnostic("ties_of_preferences", kind=panel.kind))
+        raise UserError("ties_of_preferences", kind=panel.kind)
     notes = [
         *_notes(panel, ties, human is not None and scale is None),
         *material.describe_judges(names(judges or ""), names(metrics or "")),
@@ -133,7 +132,8 @@ def agreement(
     if not pairs:
         have = ", ".join(rater.name for rater in panel.raters) or "none"
         raise UserError(
-            Diagnostic("too_few_raters", known=have),
+            "too_few_raters",
+            known=have,
             hint="run the benchmark with --judge a,b, or give --with FILE with the ratings of people",
         )
     compared: tuple[Compared, ...] = tuple(compare_raters(panel, a, b, ties=ties) for a, b in pairs)
@@ -330,7 +330,7 @@ class Options:
         options = cls()
         for run in runs:
             if not has_answers(run):
-                raise UserError(Diagnostic("run_without_answers", folder=run.folder), hint="name a run of a benchmark")
+                raise UserError("run_without_answers", folder=run.folder, hint="name a run of a benchmark")
             name = name_of(run)
             (system,) = run.systems
             for exchange in exchanges(run):

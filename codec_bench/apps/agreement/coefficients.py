@@ -105,9 +105,9 @@ def agreement_of(
     check_level(level)
     x, y = np.asarray(reference, np.float64), np.asarray(rater, np.float64)
     if x.shape != y.shape or x.ndim != 1:
-        raise UserError(Diagnostic("ratings_shapes", shape=x.shape, other_shape=y.shape))
+        raise UserError("ratings_shapes", shape=x.shape, other_shape=y.shape)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise UserError(Diagnostic("rating_not_finite"), hint="leave out items without a rating")
+        raise UserError("rating_not_finite", hint="leave out items without a rating")
     units = len(x) if codes is None else len(np.unique(codes))
     refused = dict(without or {})
     if not len(x):

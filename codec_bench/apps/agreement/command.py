@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.files import write_text
 from codec_bench.terminal.options import By, Json
@@ -119,7 +118,7 @@ def _scale(text: str | None) -> tuple[float, float] | None:
         return None
     match = _SCALE.fullmatch(text.strip())
     if match is None:
-        raise UserError(Diagnostic("scale_form", text=text), hint="for example --scale 1-5")
+        raise UserError("scale_form", text=text, hint="for example --scale 1-5")
     return float(match[1]), float(match[2])
 
 
@@ -176,7 +175,7 @@ def metrics(
     """
     if agree == stability:
         raise UserError(
-            Diagnostic("agree_and_stability" if agree else "agree_or_stability"),
+            "agree_and_stability" if agree else "agree_or_stability",
             hint="codec-bench metrics --agree RUN, or codec-bench metrics --stability; codec-bench list metrics lists "
             "all metrics",
         )
@@ -184,7 +183,7 @@ def metrics(
         raise UnknownName("format", form, METRIC_FORMATS)
     if stability:
         if runs or human:
-            raise UserError(Diagnostic("stability_takes_no_runs"), hint="leave them out")
+            raise UserError("stability_takes_no_runs", hint="leave them out")
         _stability(only, data, limit, form)
     else:
         _agreement_of_metrics(runs or [], only, human, least, form)
@@ -212,7 +211,7 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
     from codec_bench.apps.agreement.words import metric_agreement_csv
 
     if not runs:
-        raise UserError(Diagnostic("agree_without_runs"), hint="codec-bench metrics --agree RUN")
+        raise UserError("agree_without_runs", hint="codec-bench metrics --agree RUN")
     result = metric_agreement(runs=runs, metrics=only, human=human, least=least)
     if not _write(result, form, metric_agreement_csv):
         _print_metrics(result)

@@ -24,7 +24,6 @@ import numpy as np
 from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import name_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.stats.correlation import Coefficient, cluster_similar, pearson, spearman
 from codec_bench.stats.notes import rename_units
@@ -246,13 +245,11 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
             before = facts.setdefault(name, about)
             if before.get("protocol") != about.get("protocol"):
                 raise UserError(
-                    Diagnostic(
-                        "metric_of_two_protocols",
-                        metric=name,
-                        protocol=about.get("protocol"),
-                        folder=run.folder,
-                        other_protocol=before.get("protocol"),
-                    ),
+                    "metric_of_two_protocols",
+                    metric=name,
+                    protocol=about.get("protocol"),
+                    folder=run.folder,
+                    other_protocol=before.get("protocol"),
                     hint="name fewer runs, or with --metrics only metrics that they measured alike",
                 )
     return facts

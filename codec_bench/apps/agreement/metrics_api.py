@@ -22,7 +22,6 @@ from codec_bench.apps.agreement.ratings import (
     read_ratings,
 )
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.record import Run
 
@@ -64,16 +63,13 @@ def metric_agreement(
         0.7
     """
     if not -1 <= least <= 1:
-        raise UserError(Diagnostic("correlation_limit", value=least, example=LEAST))
+        raise UserError("correlation_limit", value=least, example=LEAST)
     opened = open_runs(runs)
     people = None if human is None else _rated(human)
     columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
     if len(columns.names) < 2:
         have = ", ".join(columns.names) or "none"
-        raise UserError(
-            Diagnostic("too_few_columns", known=have),
-            hint="name runs with two metrics or more, or give --with FILE",
-        )
+        raise UserError("too_few_columns", known=have, hint="name runs with two metrics or more, or give --with FILE")
     standard = None
     if people is not None:
         standard = _standard(columns, opened, people, _add_people(columns, people, Path(human or "")))
@@ -89,7 +85,9 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
     people = read_ratings(path)
     if people.kind != "rating":
         raise UserError(
-            Diagnostic("ratings_of_no_sound", path=path, kind=people.kind),
+            "ratings_of_no_sound",
+            path=path,
+            kind=people.kind,
             hint="codec-bench agreement RUN --with FILE compares preferences and options",
         )
     return people
@@ -107,7 +105,7 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
             counts[at] += 1
             ratings.append((at[0] * len(columns.samples) + at[1], row.value))
     if not counts.any():
-        raise UserError(Diagnostic("no_usable_rating", path=path, reasons=people.problems.summary))
+        raise UserError("no_usable_rating", path=path, reasons=people.problems.summary)
     rated = counts > 0
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=rated)
     columns.values[index] = means

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.controls import result_folders
@@ -111,7 +110,9 @@ def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:
         return [f"rating[{judged[primary][0]}]"]
     if len(rubrics) > 1:
         raise UserError(
-            Diagnostic("several_rubrics", folder=run.folder, rubrics=", ".join(rubrics)),
+            "several_rubrics",
+            folder=run.folder,
+            rubrics=", ".join(rubrics),
             hint=f"name one with --metric rating[{rubrics[0]}]",
         )
     return [f"rating[{rubric}]" for rubric in rubrics]

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.columns import number_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.export import without_apostrophe
 
@@ -204,13 +203,15 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
     named = {_KIND_OF[kind] for kind in kinds - unknown}
     if unknown or len(named) > 1:
         raise UserError(
-            Diagnostic("ratings_of_kinds", path=path, kinds=", ".join(sorted(kinds)), known=", ".join(KINDS)),
+            "ratings_of_kinds",
+            path=path,
+            kinds=", ".join(sorted(kinds)),
+            known=", ".join(KINDS),
             hint="give each kind a file of its own",
         )
     if not rows and not problems.all():
         raise UserError(
-            Diagnostic("file_without_ratings", path=path),
-            hint="one line for each rating, below the names of the columns",
+            "file_without_ratings", path=path, hint="one line for each rating, below the names of the columns"
         )
     return next(iter(kinds if len(kinds) == 1 else named), None), rows
 
@@ -220,11 +221,9 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(
-            Diagnostic("ratings_not_utf8", path=path, cause=error.reason), hint="save it as CSV in UTF-8"
-        ) from error
+        raise UserError("ratings_not_utf8", path=path, cause=error.reason, hint="save it as CSV in UTF-8") from error
     except OSError as error:
-        raise UserError(Diagnostic("file_not_readable", path=path, cause=error.strerror)) from error
+        raise UserError("file_not_readable", path=path, cause=error.strerror) from error
     lines = text.splitlines(keepends=True)
     head = lines[0] if lines else ""
     separator = next((mark for mark in (",", ";", "\t") if mark in head), ",")
@@ -245,7 +244,10 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
             yield reader.line_num, {name: by_name.get(name, "") for name in COLUMNS}
     except csv.Error as error:
         raise UserError(
-            Diagnostic("ratings_line", path=path, line=reader.line_num, cause=error),
+            "ratings_line",
+            path=path,
+            line=reader.line_num,
+            cause=error,
             hint="a quotation mark that is not closed, or a damaged file",
         ) from error
 
@@ -255,13 +257,16 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
     if missing:
         got = ", ".join(filter(None, names)) or "nothing"
         raise UserError(
-            Diagnostic("ratings_lack_columns", path=path, columns=" and no ".join(missing), header=got[:200]),
+            "ratings_lack_columns",
+            path=path,
+            columns=" and no ".join(missing),
+            header=got[:200],
             hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, "
             f"subset",
         )
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
     if twice:
-        raise UserError(Diagnostic("ratings_repeat_columns", path=path, columns=", ".join(twice)))
+        raise UserError("ratings_repeat_columns", path=path, columns=", ".join(twice))
 
 
 def _infer_kind(rows: Sequence[RatingRow]) -> Kind:

@@ -19,7 +19,6 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.resample import to_rate
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Sample, Score
 
@@ -117,9 +116,7 @@ def metric_stability(
 
     samples = [sample for sample in open_source(data, limit=limit) if sample.audio is not None]
     if len(samples) < 2:
-        raise UserError(
-            Diagnostic("too_few_clips_with_sound", count=len(samples)), hint="give another --data or --limit"
-        )
+        raise UserError("too_few_clips_with_sound", count=len(samples), hint="give another --data or --limit")
     references = [Audio.read(str(sample.audio)) for sample in samples]
     coded = {system: _through(system, references) for system in SYSTEMS}
     metric = load_metric(",".join(_measured(names(metrics), samples)), device=device)
@@ -140,7 +137,7 @@ def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
     metric_names = without_groups(chosen, GroupConditions.of(samples, coded=False)).metrics
     of_sets = [text for text in metric_names if build_metric(expand([text])[0]).aggregate not in ("mean", "ratio")]
     if refused := [text for text in of_sets if text in chosen and not names_group(text)]:
-        raise UserError(Diagnostic("no_value_for_one_clip", metric=refused[0]))
+        raise UserError("no_value_for_one_clip", metric=refused[0])
     return [text for text in metric_names if text not in of_sets]
 
 

@@ -31,7 +31,6 @@ from codec_bench.apps.building.review import Reviewed, read_decisions, take_answ
 from codec_bench.apps.building.sources import EXCLUDED_BY_RECIPE
 from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import SpokenTexts
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.folders import FolderLock
@@ -99,7 +98,7 @@ def build(
     from codec_bench.apps.building.recipe import read_recipe
 
     if private and push is None:
-        raise UserError(Diagnostic("private_without_push"), hint="give 'push' too")
+        raise UserError("private_without_push", hint="give 'push' too")
     parsed, folder = read_recipe(os.fspath(recipe))
     parsed = parsed.limited(seed, limit)
     maker = make_maker(parsed, folder, load_metric)

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from codec_bench.apps.building.recipe_spoken import Used
 from codec_bench.benchmark.asking.sending import send_request
 from codec_bench.config.registry import is_own_code
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -53,7 +52,10 @@ class ModelCalls:
         known = model.info.languages
         if language is not None and known and base_language(language) not in map(base_language, known):
             raise UserError(
-                Diagnostic("model_lacks_language", model=used.model, known=", ".join(known), language=language),
+                "model_lacks_language",
+                model=used.model,
+                known=", ".join(known),
+                language=language,
                 hint=f"name a model that knows it; if this one does, say so in its options: languages: [{language}]",
             )
         self._started[id(model)] = (model, asyncio.Semaphore(model.concurrency))

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, print_json, table, talk
@@ -40,9 +39,9 @@ def build(
     from codec_bench.apps.building.api import build as build_set
 
     if (out is None) == (script is None):
-        raise UserError(Diagnostic("no_build_output"), hint="--out DIR builds the data set")
+        raise UserError("no_build_output", hint="--out DIR builds the data set")
     if script is not None and (review or reviewed or push):
-        raise UserError(Diagnostic("script_builds_nothing"))
+        raise UserError("script_builds_nothing")
     if script is not None:
         from codec_bench.apps.building.joined import write_script
 

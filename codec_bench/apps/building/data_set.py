@@ -26,7 +26,7 @@ from codec_bench.apps.building.item import BuildItem, Funnel, reason_of
 from codec_bench.apps.building.page import PAGE
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
-from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages import to_json
 from codec_bench.messages.errors import UserError, hub_fault, on_disk
 from codec_bench.store.files import write_text
 
@@ -230,8 +230,7 @@ def check_benchmark(recipe: Recipe) -> None:
         problems = validate_benchmark(str(file), with_rows=False)
     if problems:
         raise UserError(
-            Diagnostic("recipe_makes_no_benchmark", causes="; ".join(one.message for one in problems)),
-            hint=problems[0].hint,
+            "recipe_makes_no_benchmark", causes="; ".join(one.message for one in problems), hint=problems[0].hint
         )
 
 
@@ -306,22 +305,22 @@ def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, An
     from huggingface_hub import get_token
 
     if not _REPOSITORY.fullmatch(repository):
-        raise UserError(Diagnostic("repository_form", name=repository), hint="expected OWNER/NAME")
+        raise UserError("repository_form", name=repository, hint="expected OWNER/NAME")
     if recipe.licence is None or _NOT_NAMED.fullmatch(recipe.licence):
-        raise UserError(
-            Diagnostic("recipe_without_licence", recipe=recipe.title),
-            hint="name it with 'licence' in the recipe",
-        )
+        raise UserError("recipe_without_licence", recipe=recipe.title, hint="name it with 'licence' in the recipe")
     for source in sources:
         for licence, count in source["licences"].items():
             if _NOT_NAMED.fullmatch(licence):
                 raise UserError(
-                    Diagnostic("source_licence_unnamed", count=count, source=source["name"], licence=licence),
+                    "source_licence_unnamed",
+                    count=count,
+                    source=source["name"],
+                    licence=licence,
                     hint="name it with 'licences' (of texts: 'licence') in the recipe, or leave these records out",
                 )
     token = get_token()
     if token is None:
-        raise UserError(Diagnostic("no_hub_token"), hint=_WRITE)
+        raise UserError("no_hub_token", hint=_WRITE)
     return Target(repository, private, token)
 
 
@@ -345,7 +344,8 @@ def push(folder: Path, target: Target) -> str:
         url = api.create_repo(target.repository, repo_type="dataset", private=target.private or None, exist_ok=True)
         if target.private and not api.dataset_info(target.repository).private:
             raise UserError(
-                Diagnostic("repository_is_public", name=target.repository),
+                "repository_is_public",
+                name=target.repository,
                 hint="make it private in its settings on the hub, or give another name",
             )
         api.upload_folder(
@@ -366,17 +366,20 @@ def _trouble(error: Exception, target: Target, endpoint: str) -> UserError:
     fault, message = hub_fault(error)
     match fault:
         case "missing" | "gated" | "revision":
-            return UserError(
-                Diagnostic("push_forbidden", endpoint=endpoint, name=target.repository, cause=message),
-                hint=_WRITE,
-            )
+            return UserError("push_forbidden", endpoint=endpoint, name=target.repository, cause=message, hint=_WRITE)
         case "server":
             return UserError(
-                Diagnostic("push_refused", name=target.repository, endpoint=endpoint, cause=message),
+                "push_refused",
+                name=target.repository,
+                endpoint=endpoint,
+                cause=message,
                 hint="give the same command again later; what was built stays",
             )
         case _:
             return UserError(
-                Diagnostic("push_failed", name=target.repository, endpoint=endpoint, cause=message),
+                "push_failed",
+                name=target.repository,
+                endpoint=endpoint,
+                cause=message,
                 hint="check the network and its proxy, and give the same command again; what was built stays",
             )

@@ -104,7 +104,9 @@ class Described(Maker):
         known = {"segment", *(name for sample in self.recordings.samples for name in values_of(sample))}
         if missing := sorted(named - known):
             raise UserError(
-                Diagnostic("recordings_lack_columns", data=recipe.source.data, columns=", ".join(missing)),
+                "recordings_lack_columns",
+                data=recipe.source.data,
+                columns=", ".join(missing),
                 hint=f"they have {', '.join(sorted(known - {'segment'}))}",
             )
 
@@ -116,10 +118,13 @@ class Described(Maker):
         """List the options in order; raises UserError for too few or many."""
         class_names = sorted(set(classes.names.values()) or self._values_of(classes.column))
         if classes.others != "written" and len(class_names) < 2:
-            raise UserError(Diagnostic("one_class_only", column=classes.column, class_name="".join(class_names)))
+            raise UserError("one_class_only", column=classes.column, class_name="".join(class_names))
         if classes.others == "all" and len(class_names) > classes.options:
             raise UserError(
-                Diagnostic("too_few_classes", column=classes.column, classes=len(class_names), options=classes.options),
+                "too_few_classes",
+                column=classes.column,
+                classes=len(class_names),
+                options=classes.options,
                 hint="take more options, or others: random",
             )
         return class_names

@@ -74,7 +74,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
 def check_line(recipe: JoinedRecipe) -> None:
     """Check that a line's template reads `letter` and `choice` only."""
     if unknown := variables(recipe.line) - {"letter", "choice"}:
-        raise UserError(Diagnostic("line_fields", fields=", ".join(sorted(unknown))))
+        raise UserError("line_fields", fields=", ".join(sorted(unknown)))
 
 
 def write_script(
@@ -98,11 +98,12 @@ def write_script(
     recipe = parsed.limited(seed, limit)
     if not isinstance(recipe, JoinedRecipe):
         raise UserError(
-            Diagnostic("nothing_read_aloud", kind=recipe.kind),
+            "nothing_read_aloud",
+            kind=recipe.kind,
             hint="a script sheet is for recipes of the kind 'joined', such as speech-hsk",
         )
     if recipe.recorded is None:
-        raise UserError(Diagnostic("options_synthesised"), hint="a script sheet is for recipes with 'recorded'")
+        raise UserError("options_synthesised", hint="a script sheet is for recipes with 'recorded'")
     check_line(recipe)
     texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
     readers, excluded = readers_of(texts, recipe), Counter[str]()
@@ -271,7 +272,9 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
     path = folder / name
     if not path.is_dir():
         raise UserError(
-            Diagnostic("no_recorded_folder", subject=subject, path=path),
+            "no_recorded_folder",
+            subject=subject,
+            path=path,
             hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of "
             "the project",
         )

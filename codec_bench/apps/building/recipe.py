@@ -18,7 +18,6 @@ from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe, 
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.config import config_names, load_yaml_with_lines
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 
@@ -251,9 +250,9 @@ def read_recipe(name: str) -> tuple[Recipe, Path]:
     file = Path(name) if is_path else files("codec_bench") / "configs" / "recipe" / f"{name}.yaml"
     document, lines = load_yaml_with_lines(file)
     if not isinstance(document, dict):
-        raise UserError(Diagnostic("mapping_expected", path=name, type=type(document).__name__))
+        raise UserError("mapping_expected", path=name, type=type(document).__name__)
     kind = document.get("kind")
     if kind not in RECIPES:
-        raise UserError(Diagnostic("recipe_kind", name=name, kind=kind, known=", ".join(RECIPES)))
+        raise UserError("recipe_kind", name=name, kind=kind, known=", ".join(RECIPES))
     recipe: Recipe = fit_lines(document, RECIPES[kind], str(name), lines)
     return recipe, Path(name).absolute().parent if is_path else Path.cwd()

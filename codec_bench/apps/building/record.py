@@ -48,12 +48,14 @@ class BuildRecord:
             held = dict(self._db.execute("SELECT name, value FROM about"))
         except sqlite3.DatabaseError as error:
             raise DamagedRecord(
-                Diagnostic("build_record_unusable", path=self._file, cause=error),
+                "build_record_unusable",
+                path=self._file,
+                cause=error,
                 hint="delete the folder and build again, or give another --out",
             ) from error
         except OSError as error:
             raise UserError(
-                Diagnostic("file_not_writable", path=folder, cause=error.strerror), hint="give another --out"
+                "file_not_writable", path=folder, cause=error.strerror, hint="give another --out"
             ) from error
         identity = {
             name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in to_codes(about).items()
@@ -65,7 +67,9 @@ class BuildRecord:
         elif held != identity:
             self._db.close()
             raise RunMismatch(
-                Diagnostic("other_build", folder=folder, differences=", ".join(_differences(held, identity))),
+                "other_build",
+                folder=folder,
+                differences=", ".join(_differences(held, identity)),
                 hint="give another --out, or build with the same settings",
             )
 
@@ -101,7 +105,7 @@ class BuildRecord:
                 yield BuildItem(key, head["groups"], failures, head["row"], row[1], row[2])
             except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
                 raise DamagedRecord(
-                    Diagnostic("build_record_item", path=self._file, item=key), hint="delete the folder and build again"
+                    "build_record_item", path=self._file, item=key, hint="delete the folder and build again"
                 ) from error
 
     def sound_bytes(self) -> int:

@@ -120,9 +120,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
         UserError: the maker's items have no editable texts, or a sheet cannot be written.
     """
     if "review" not in maker.columns:
-        raise UserError(
-            Diagnostic("recipe_without_sheets"), hint="recipes of the kinds described and mixture have them"
-        )
+        raise UserError("recipe_without_sheets", hint="recipes of the kinds described and mixture have them")
     waiting = [item.key for item in record.outcomes(keys) if item.is_usable and item.key not in record.decisions]
     pages = []
     for number, begin in enumerate(range(0, len(waiting), EACH), 1):
@@ -167,7 +165,9 @@ def read_decisions(out: Path) -> dict[str, Decision]:
             raise ValueError("a decision is none of accept, edit and drop")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(
-            Diagnostic("not_a_decision_file", path=path, cause=error),
+            "not_a_decision_file",
+            path=path,
+            cause=error,
             hint="delete it, and give the reviewers' files again with --reviewed",
         ) from error
     return decisions
@@ -199,7 +199,9 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
     )
     if not rows:
         raise UserError(
-            Diagnostic("no_review_answers", folder=out, reasons="; ".join(notes[:3]) or "no sheet was written for it"),
+            "no_review_answers",
+            folder=out,
+            reasons="; ".join(notes[:3]) or "no sheet was written for it",
             hint="build with --review writes the sheets; reviewers save the files that --reviewed takes",
         )
     decisions = {**read_decisions(out), **_decisions(rows)}

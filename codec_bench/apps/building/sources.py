@@ -94,7 +94,9 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
     if not selected:
         why = "; ".join(f"{count}: {reason}" for reason, count in excluded.items())
         raise UserError(
-            Diagnostic("no_recording_left", data=source.data, reasons=why),
+            "no_recording_left",
+            data=source.data,
+            reasons=why,
             hint="'licences' of the recipe names the licence of the recordings, by patterns of their ids"
             if excluded[NO_LICENCE]
             else "look at 'ids', 'without' and 'excerpt' of the recipe, and at the recordings",
@@ -216,7 +218,9 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     named = (*source.columns, *([stem] if stem else []))
     if missing := [name for name in named if name not in table.columns]:
         raise UserError(
-            Diagnostic("texts_lack_columns", data=source.data, columns=", ".join(missing)),
+            "texts_lack_columns",
+            data=source.data,
+            columns=", ".join(missing),
             hint=f"they have {', '.join(table.columns)}" if table.columns else "the file has no row",
         )
     rows: dict[str, Text | Diagnostic] = {}
@@ -227,7 +231,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
         except BadRow as bad:
             rows[key.replace("/", "-")] = of_error(bad)
     if not rows:
-        raise UserError(Diagnostic("texts_without_rows", data=source.data))
+        raise UserError("texts_without_rows", data=source.data)
     return Texts(table.name, table.revision, source.licence, rows)
 
 

@@ -135,12 +135,11 @@ def _read_voices(file: str, folder: Path) -> tuple[RecipeVoice, ...]:
     path = folder / file
     if not path.is_file():
         raise UserError(
-            Diagnostic("no_voice_file", path=path),
-            hint="it is a YAML file with a list 'voices'; docs/build.md shows one",
+            "no_voice_file", path=path, hint="it is a YAML file with a list 'voices'; docs/build.md shows one"
         )
     document, lines = load_yaml_with_lines(path)
     if not isinstance(document, dict):
-        raise UserError(Diagnostic("not_a_voice_list", path=path, type=type(document).__name__))
+        raise UserError("not_a_voice_list", path=path, type=type(document).__name__)
     listed: VoiceList = fit_lines(document, VoiceList, str(path), lines)
     return listed.voices
 
@@ -152,7 +151,9 @@ def _prompt(voice: RecipeVoice, folder: Path) -> Mapping[str, Clip]:
     path = folder / voice.recording
     if not path.is_file():
         raise UserError(
-            Diagnostic("voice_recording_missing", voice=voice.name, path=path),
+            "voice_recording_missing",
+            voice=voice.name,
+            path=path,
             hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of "
             "the project",
         )
@@ -204,11 +205,10 @@ def _fitting(name: str, language: str) -> str:
     metric = build_metric(name)
     if metric.kind != "single" or not metric.higher_is_better:
         raise UserError(
-            Diagnostic("quality_not_a_score", name=name),
-            hint="use utmos, dnsmos_ovrl, dnsmos_sig, dnsmos_bak or dnsmos_p808",
+            "quality_not_a_score", name=name, hint="use utmos, dnsmos_ovrl, dnsmos_sig, dnsmos_bak or dnsmos_p808"
         )
     if (refusal := metric.refusal(text=None, language=language)) is not None:
-        raise UserError(Diagnostic("quality_unusable", name=name, reason=refusal))
+        raise UserError("quality_unusable", name=name, reason=refusal)
     return metric.protocol
 
 

@@ -228,7 +228,9 @@ def _check_template(recipe: SpokenRecipe) -> None:
     known = {*source.fields, *(["question"] if source.question else []), *(["choices"] if source.choices else [])}
     if unknown := variables(recipe.template) - known:
         raise UserError(
-            Diagnostic("text_template_fields", fields=", ".join(sorted(unknown)), known=", ".join(sorted(known))),
+            "text_template_fields",
+            fields=", ".join(sorted(unknown)),
+            known=", ".join(sorted(known)),
             hint="'fields' of the texts names further columns",
         )
 

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, print_json, table, talk
@@ -78,12 +77,13 @@ def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
     name, *options = typed or [""]
     if name not in _COMMANDS:
         raise UserError(
-            Diagnostic("slurm_command", name=name),
+            "slurm_command",
+            name=name,
             hint="codec-bench slurm eval --codec opus-12k --data DIR --metrics stoi --out runs/x --parts 8",
         )
     conflicting = [option for option in options if option.partition("=")[0] in _RESERVED]
     if conflicting:
-        raise UserError(Diagnostic("slurm_sets_option", option=conflicting[0]), hint="leave it out")
+        raise UserError("slurm_sets_option", option=conflicting[0], hint="leave it out")
     # Option errors read as those of the command itself.
     command = context.find_root().command.commands[name]  # type: ignore[attr-defined]
     with command.make_context(name, list(options)) as read:

@@ -37,12 +37,14 @@ def check_reachable(address: str | None) -> None:
         return
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or not host:
-        raise UserError(Diagnostic("ray_address_form", address=address))
+        raise UserError("ray_address_form", address=address)
     try:  # Ray itself would try for a minute
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
     except (OSError, OverflowError) as error:
         raise UserError(
-            Diagnostic("ray_unreachable", address=address, cause=getattr(error, "strerror", None) or error),
+            "ray_unreachable",
+            address=address,
+            cause=getattr(error, "strerror", None) or error,
             hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
         ) from error
 
@@ -138,10 +140,7 @@ class ClusterSize:
         each = cluster.cpus or min(CPUS_PER_ACTOR, least)
         fit = sum(count // each for count in cpus)
         if not with_gpu and running.device not in ("auto", "cpu"):
-            raise UserError(
-                Diagnostic("no_gpu_in_cluster", device=running.device),
-                hint="give --device auto or cpu",
-            )
+            raise UserError("no_gpu_in_cluster", device=running.device, hint="give --device auto or cpu")
         if with_gpu and running.device != "cpu" and _uses_device(plan):
             share = min(count // gpus for gpus, count in with_gpu)
             main = ConnectionKind(1, share, cluster.actors or sum(gpus for gpus, _ in with_gpu))
@@ -209,7 +208,10 @@ class ShardActor:
         except OSError as error:
             why = error.strerror or str(error)
         return UserError(
-            Diagnostic("run_folder_not_shared", node=socket.gethostname(), path=path, cause=why),
+            "run_folder_not_shared",
+            node=socket.gethostname(),
+            path=path,
+            cause=why,
             hint="give an --out on a file system that all nodes of the Ray cluster share",
         )
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.data.shard import Shard
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
@@ -40,7 +39,10 @@ class PartFolders:
         started = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
         if isinstance(started, int) and of not in (None, started):
             raise UserError(
-                Diagnostic("shard_count_differs", folder=out, started=started, shards=of),
+                "shard_count_differs",
+                folder=out,
+                started=started,
+                shards=of,
                 hint=f"give --shards {started}, or another --out",
             )
         _check_ours(out)
@@ -100,10 +102,7 @@ def _check_ours(out: Path) -> None:
     meta: Mapping[str, Any] = run.meta
     run.close()
     if not meta.get(MERGED):
-        raise UserError(
-            Diagnostic("run_without_ray", folder=out),
-            hint="give another --out, or continue it without --executor ray",
-        )
+        raise UserError("run_without_ray", folder=out, hint="give another --out, or continue it without --executor ray")
 
 
 State = Literal["waiting", "running", "finished", "unreadable"]

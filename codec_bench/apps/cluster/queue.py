@@ -14,7 +14,6 @@ from statistics import median
 from time import monotonic
 
 from codec_bench.data.shard import MOST_SHARDS, Shard
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 SLOW = 2.0
@@ -108,7 +107,10 @@ class ShardQueue:
         self._done[shard] = max(done, self._done[shard])
         if self._failures[shard] >= MOST_FAILURES:
             raise UserError(
-                Diagnostic("shard_ends_actors", shard=shard, actors=MOST_FAILURES, cause=why),
+                "shard_ends_actors",
+                shard=shard,
+                actors=MOST_FAILURES,
+                cause=why,
                 hint="run it alone to see why, with --shard and without --executor ray",
             )
         self._waiting.appendleft(shard)

@@ -40,7 +40,6 @@ from codec_bench.engine.evaluation import Evaluation, open_folders, plan_evaluat
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, report_nothing
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
@@ -79,7 +78,7 @@ def execute_on_ray(
         UserError: Ray is not installed or does not answer, a node does not see the folder, or as for `execute`.
     """
     if evaluation.source.shard is not None:
-        raise UserError(Diagnostic("shard_with_ray"), hint="leave --shard out")
+        raise UserError("shard_with_ray", hint="leave --shard out")
     check_reachable(cluster.address)
     plan = plan_evaluation(evaluation, running)
     for attempt in open_folders(evaluation, plan, out, running):
@@ -94,10 +93,7 @@ def _execute_in(
 ) -> Run:  # fmt: skip
     for system in plan.systems:
         if system.live is not None:
-            raise UserError(
-                Diagnostic("codec_is_object", codec=system.name),
-                hint="give its name, such as ./mine.py:MyCodec",
-            )
+            raise UserError("codec_is_object", codec=system.name, hint="give its name, such as ./mine.py:MyCodec")
     running.on_folder(folder.path, folder.words)
     with connected(cluster.address) as ray:
         size = ClusterSize.of(ray, plan, running, cluster)
@@ -247,9 +243,11 @@ class _Driver:
             why = f"the Ray cluster has had no node to run on for {NO_NODE_S:.0f} s"
         if why:
             raise UserError(
-                Diagnostic(
-                    "cluster_lost", cause=why, finished=self._most, items=self.count.total, folder=self._folders.out
-                ),
+                "cluster_lost",
+                cause=why,
+                finished=self._most,
+                items=self.count.total,
+                folder=self._folders.out,
                 hint="the same command goes on with the rest when the cluster is back; ray status shows its nodes",
             )
 
@@ -339,7 +337,9 @@ class _Driver:
             self._not_started += 1
             if self._not_started >= NOT_STARTED:
                 raise UserError(
-                    Diagnostic("actors_not_started", actors=NOT_STARTED, cause=first_line(error)),
+                    "actors_not_started",
+                    actors=NOT_STARTED,
+                    cause=first_line(error),
                     hint="codec-bench must be installed on every node, in the environment that Ray was started from",
                 ) from error
 

@@ -21,7 +21,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 from codec_bench.apps.cluster.parts import progress_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, first_of, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
@@ -62,9 +61,9 @@ class Resources:
     def __post_init__(self) -> None:
         for name, value, least in (("gpus", self.gpus, 0), ("cpus", self.cpus, 1), ("at_once", self.at_once, 1)):
             if value is not None and value < least:
-                raise UserError(Diagnostic("below_least", name=name, value=value, least=least))
+                raise UserError("below_least", name=name, value=value, least=least)
         if self.time is not None and not _TIME.fullmatch(self.time):
-            raise UserError(Diagnostic("time_limit_form", value=self.time))
+            raise UserError("time_limit_form", value=self.time)
 
     def arguments(self) -> list[str]:
         """As arguments of sbatch."""
@@ -123,9 +122,10 @@ def submit(
     if before is not None:
         if (before.command, before.parts) != (submission.command, submission.parts):
             raise UserError(
-                Diagnostic(
-                    "folder_of_other_command", folder=out, command=shlex.join(before.command), parts=before.parts
-                ),
+                "folder_of_other_command",
+                folder=out,
+                command=shlex.join(before.command),
+                parts=before.parts,
                 hint="give another --out",
             )
         queued = _queued(out)
@@ -134,13 +134,16 @@ def submit(
             return _submit_merge(replace(before, jobs={"parts": ":".join(arrays)}), out)
         if queued:
             raise UserError(
-                Diagnostic("jobs_in_queue", count=len(queued), folder=out, jobs=first_of(list(queued), 5)),
+                "jobs_in_queue",
+                count=len(queued),
+                folder=out,
+                jobs=first_of(list(queued), 5),
                 hint=f"codec-bench progress {out} shows how far they are",
             )
     left = unfinished_parts(out, submission.needed)
     if not left:
         raise UserError(
-            Diagnostic("parts_finished", parts=parts, folder=out), hint=f"codec-bench merge {out / 'parts'} --out {out}"
+            "parts_finished", parts=parts, folder=out, hint=f"codec-bench merge {out / 'parts'} --out {out}"
         )
     return _submit(replace(submission, tries={number: (1, _items(out, number)) for number in left}), out)
 
@@ -154,9 +157,7 @@ def resume_submission(out: Path) -> Submission | None:
     """
     before = read_submission(out)
     if before is None:
-        raise UserError(
-            Diagnostic("nothing_submitted", folder=out), hint="codec-bench slurm eval ... --out DIR submits a run"
-        )
+        raise UserError("nothing_submitted", folder=out, hint="codec-bench slurm eval ... --out DIR submits a run")
     left = unfinished_parts(out, before.needed)
     if not left:
         return None
@@ -164,7 +165,10 @@ def resume_submission(out: Path) -> Submission | None:
     cancelled = [number for number in left if number in before.tries and array and _was_cancelled(out, array, number)]
     if cancelled:
         raise UserError(
-            Diagnostic("parts_cancelled", count=len(cancelled), parts=before.parts, ranges=_ranges(cancelled)),
+            "parts_cancelled",
+            count=len(cancelled),
+            parts=before.parts,
+            ranges=_ranges(cancelled),
             hint="the same codec-bench slurm command goes on where they ended",
         )
     tries: dict[int, tuple[int, int]] = {}
@@ -175,7 +179,11 @@ def resume_submission(out: Path) -> Submission | None:
             tries[number] = (1 if now > items else times + 1, now)
     if not tries:
         raise UserError(
-            Diagnostic("parts_failed", count=len(left), parts=before.parts, times=ROUNDS, ranges=_ranges(left)),
+            "parts_failed",
+            count=len(left),
+            parts=before.parts,
+            times=ROUNDS,
+            ranges=_ranges(left),
             hint=f"their output is in {out / FOLDER}; the same codec-bench slurm command submits them anew",
         )
     return _submit(replace(before, tries=tries), out)
@@ -224,9 +232,7 @@ def read_submission(out: Path) -> Submission | None:
         tries = {int(number): (times, items) for number, (times, items) in held["tries"].items()}
         return Submission(command, program, held["parts"], resources, empty, held["jobs"], tries)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            Diagnostic("submission_unreadable", path=path, cause=error), hint="give another --out"
-        ) from error
+        raise UserError("submission_unreadable", path=path, cause=error, hint="give another --out") from error
 
 
 def _submit(submission: Submission, out: Path) -> Submission:
@@ -271,7 +277,9 @@ def _submit_merge(submission: Submission, out: Path) -> Submission:
         )
     except UserError as error:
         raise UserError(
-            Diagnostic("merge_job_missing", job=array.replace(":", " "), cause=error.message),
+            "merge_job_missing",
+            job=array.replace(":", " "),
+            cause=error.message,
             hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} "
             f"cancels the parts",
         ) from error
@@ -312,7 +320,7 @@ def _sbatch(*arguments: str) -> str:
     done = _called("sbatch", "--parsable", *arguments)
     match = _ID.match(done)
     if match is None:
-        raise UserError(Diagnostic("sbatch_output", output=done))
+        raise UserError("sbatch_output", output=done)
     return match.group()
 
 
@@ -324,16 +332,14 @@ def _queued(out: Path) -> dict[str, str]:
 
 def _called(program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
-        raise UserError(
-            Diagnostic("no_slurm_program", program=program), hint="run this command where jobs are submitted to Slurm"
-        )
+        raise UserError("no_slurm_program", program=program, hint="run this command where jobs are submitted to Slurm")
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
         message = " ".join((done.stderr or done.stdout).split())
         hint = "--sbatch passes further arguments to sbatch"
         if "Invalid job array specification" in message:
             hint = "give fewer --parts: Slurm allows less than its MaxArraySize, which scontrol show config prints"
-        raise UserError(Diagnostic("slurm_refused", program=program, cause=message), hint=hint)
+        raise UserError("slurm_refused", program=program, cause=message, hint=hint)
     return done.stdout.strip()
 
 

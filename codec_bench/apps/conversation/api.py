@@ -41,7 +41,7 @@ from codec_bench.config.registry import is_own_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import describe_machine
 from codec_bench.features.base import Feature
-from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages import to_json
 from codec_bench.messages.errors import UserError
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
@@ -146,16 +146,16 @@ def converse(
     measure_run = partial(_marked, words=recogniser, judge=judging, page=page, notify=on_estimate)
     if remark:
         if out is None:
-            raise UserError(Diagnostic("no_run_to_mark"), hint="--out DIR names its folder")
+            raise UserError("no_run_to_mark", hint="--out DIR names its folder")
         read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
         with named_folder(out) as out_folder:
             on_folder(out_folder.path, out_folder.words)
             return measure_run(out_folder.path)
     systems = [own_name(name) for name in names(model)]
     if not systems:
-        raise UserError(Diagnostic("no_model_named"), hint="--model NAME, such as gpt-realtime-2.1")
+        raise UserError("no_model_named", hint="--model NAME, such as gpt-realtime-2.1")
     if at_once < 1:
-        raise UserError(Diagnostic("below_least", name="at_once", value=at_once, least=1))
+        raise UserError("below_least", name="at_once", value=at_once, least=1)
     local_scripts = Path(scripts).expanduser()
     source: Iterable[Any] | None = None
     if names_benchmark(local_scripts):
@@ -204,7 +204,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
         check_served(name, judge_options)
     model = load_model(name, judge_options, device=device)
     if model.info.reads != "messages" or "text" not in model.info.outputs:
-        raise UserError(Diagnostic("judge_without_text_answers", model=name), hint="codec-bench list models")
+        raise UserError("judge_without_text_answers", model=name, hint="codec-bench list models")
     return own_name(name), model
 
 
@@ -226,9 +226,7 @@ def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     known = before.get("systems") or {}
     differs += [f"the model {name}" for name, one in identity["systems"].items() if known.get(name, one) != one]
     if differs:
-        raise UserError(
-            Diagnostic("folder_of_other_run", folder=folder, differences=", ".join(differs)), hint="give another --out"
-        )
+        raise UserError("folder_of_other_run", folder=folder, differences=", ".join(differs), hint="give another --out")
     talks = list(dict.fromkeys([*before.get("conversations", ()), *identity["conversations"]]))
     number = int(before.get("generation") or 0) + 1
     return {**identity, "conversations": talks, "systems": {**known, **identity["systems"]}, "generation": number}
@@ -251,7 +249,7 @@ def _users_of(run: Path) -> dict[str, Session]:
             if name not in users and session is not None and session.status == "ok":
                 users[name] = session
     if not users:
-        raise UserError(Diagnostic("no_session_to_replay", run=run))
+        raise UserError("no_session_to_replay", run=run)
     return users
 
 
@@ -288,9 +286,10 @@ class _SystemRun:
             recorded = self.replayed[talk.id]
             if recorded.rate_hz != self.model.rate_hz:
                 raise UserError(
-                    Diagnostic(
-                        "replay_rate", rate_hz=recorded.rate_hz, model=self.system, model_rate_hz=self.model.rate_hz
-                    ),
+                    "replay_rate",
+                    rate_hz=recorded.rate_hz,
+                    model=self.system,
+                    model_rate_hz=self.model.rate_hz,
                     hint="samples are repeated as they are; replay against a model that takes the same rate",
                 )
             return ReplayedUser(recorded.user, recorded.clean, recorded.events, size, recorded.rate_hz)

@@ -33,7 +33,6 @@ from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.apps.conversation.turn_ends import Stretch
 from codec_bench.audio.resample import resample
 from codec_bench.config import fit
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError
 
 PEOPLE = "icc_gt_distribution.json"
@@ -56,7 +55,8 @@ def script_of(folder: Path) -> Script:
     folders = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
     if not folders:
         raise UserError(
-            Diagnostic("no_full_duplex_sample", folder=folder),
+            "no_full_duplex_sample",
+            folder=folder,
             hint="expected folders with input.wav and turn_taking.json, pause.json, interrupt.json or metadata.json",
         )
     people = _people(folder)
@@ -85,7 +85,9 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
         kind = KINDS.get(sample.parent.name)
         if kind is None:
             raise UserError(
-                Diagnostic("full_duplex_kind", sample=sample, folder=sample.parent.name),
+                "full_duplex_kind",
+                sample=sample,
+                folder=sample.parent.name,
                 hint=f"expected a folder named {', '.join(KINDS)}",
             )
         held = _read(sample / "metadata.json")
@@ -119,7 +121,7 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise UserError(Diagnostic("not_json", path=path, cause=error)) from None
+        raise UserError("not_json", path=path, cause=error) from None
 
 
 @cache
@@ -230,13 +232,16 @@ def read_chunks(path: Path) -> list[Chunk] | None:
         chunks = [(chunk.get("text", ""), *chunk["timestamp"]) for chunk in held["chunks"]]
         if not is_of_session(path, held):
             raise DamagedRecord(
-                Diagnostic("words_of_other_session", path=path), hint="--words writes them again; or delete the file"
+                "words_of_other_session", path=path, hint="--words writes them again; or delete the file"
             )
         # A last word without an end counts by its beginning, as in their script.
         return [(str(text), float(begin), float(begin if end is None else end)) for text, begin, end in chunks]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            Diagnostic("not_words", path=path, type=type(error).__name__, cause=error),
+            "not_words",
+            path=path,
+            type=type(error).__name__,
+            cause=error,
             hint='expected {"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}',
         ) from None
 

@@ -239,16 +239,14 @@ class CascadeSession(InProcess):
         super().__init__(model)
         if "audio" not in model.info.inputs or model.info.reads != "messages":
             raise UserError(
-                Diagnostic("takes_no_conversation_sound", model=model.info.name),
+                "takes_no_conversation_sound",
+                model=model.info.name,
                 hint="put a recogniser before it, with a config of the kind cascade",
             )
         if speaks is None and "audio" not in model.info.outputs:
-            raise UserError(
-                Diagnostic("text_unspoken", model=model.info.name),
-                hint="--speaks NAME names a model that does",
-            )
+            raise UserError("text_unspoken", model=model.info.name, hint="--speaks NAME names a model that does")
         if speaks is not None and "audio" not in speaks.info.outputs:
-            raise UserError(Diagnostic("does_not_speak", model=speaks.info.name), hint="codec-bench list models")
+            raise UserError("does_not_speak", model=speaks.info.name, hint="codec-bench list models")
         self.speaks, self.rule = speaks, rule
         self._places = asyncio.Semaphore(model.concurrency)
 

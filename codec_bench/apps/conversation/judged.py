@@ -34,7 +34,6 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import started_model
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
@@ -191,7 +190,8 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
         return
     if held.get("made_of") != _files(folder, clean if held["rubric"] == BEHAVIOUR else None):
         raise DamagedRecord(
-            Diagnostic("verdict_of_other_session", path=folder / VERDICTS),
+            "verdict_of_other_session",
+            path=folder / VERDICTS,
             hint="--judge NAME asks for it again; or delete the file",
         )
     value, index = held["value"], int(held["place"])
@@ -241,12 +241,10 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuest
         clip = question.audio or next((value for value in question.fields.values() if isinstance(value, Clip)), None)
         if question.problem is not None or clip is None or not question.references:
             raise UserError(
-                Diagnostic(
-                    "question_unspeakable",
-                    id=question.id,
-                    benchmark=name,
-                    cause=question.problem or "it has no sound or no expected answer",
-                ),
+                "question_unspeakable",
+                id=question.id,
+                benchmark=name,
+                cause=question.problem or "it has no sound or no expected answer",
                 hint="--scripts takes benchmarks of spoken questions with one answer, such as big-bench-audio",
             )
         id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"

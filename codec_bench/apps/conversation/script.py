@@ -18,7 +18,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.config import fit, load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 EMBEDDED = "embedded"
@@ -214,7 +213,7 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
     file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
     document = load_yaml(str(file))
     if not isinstance(document, dict):
-        raise UserError(Diagnostic("mapping_expected", path=text, type=type(document).__name__))
+        raise UserError("mapping_expected", path=text, type=type(document).__name__)
     script = fit(document, Script, source=text)
     return script if seed is None else script.model_copy(update={"seed": seed}), Path(text).absolute().parent
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.session import TRACKS, Session
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import read_json, write_text
 
@@ -67,8 +66,7 @@ def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Sessio
     except (UserError, KeyError, TypeError, ValueError, AttributeError):
         pass
     raise DamagedRecord(
-        Diagnostic("session_changed", folder=folder),
-        hint=f"{_AGAIN}; or delete the session and summary.json, and it is held again",
+        "session_changed", folder=folder, hint=f"{_AGAIN}; or delete the session and summary.json, and it is held again"
     )
 
 
@@ -108,7 +106,9 @@ def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]
                 older.append(f"the session '{folder_of(run, system, name)}' than 'summary.json'")
     if older:
         raise DamagedRecord(
-            Diagnostic("session_files_mixed", run=run, file=older[0]),
+            "session_files_mixed",
+            run=run,
+            file=older[0],
             hint=f"{_AGAIN}; or delete summary.json to go on from what is there",
         )
 

@@ -23,7 +23,6 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.features import Unavailable, exact_name, load_feature
 from codec_bench.features.base import Feature
 from codec_bench.features.base import Word as Named
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_text
 
@@ -37,7 +36,8 @@ def load_timed(name: str, device: str) -> Feature:
     feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
         raise UserError(
-            Diagnostic("recogniser_without_times", recogniser=name),
+            "recogniser_without_times",
+            recogniser=name,
             hint="pocketsphinx, whisper-*, parakeet-*, hubert-large-ls960 and wav2vec2-* do; of any other, write its "
             "words into output.json and give --remark",
         )

@@ -17,7 +17,6 @@ from typing import Protocol
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError
 
 RATE_HZ = 16_000
@@ -125,8 +124,7 @@ class TurnEnd:
             seconds = math.nan
         if name not in DETECTORS or not 0.05 <= seconds <= 10:
             raise UserError(
-                Diagnostic("turn_end_rule", rule=text, known=" or ".join(DETECTORS)),
-                hint="--end-of-turn silero-vad:0.7",
+                "turn_end_rule", rule=text, known=" or ".join(DETECTORS), hint="--end-of-turn silero-vad:0.7"
             )
         return cls(name, seconds)
 

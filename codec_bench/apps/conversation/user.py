@@ -15,7 +15,6 @@ from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation
 from codec_bench.apps.conversation.turn_ends import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.audio.resample import to_signal
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError, first_of
 
 LEAST_LEFT_S = 0.3
@@ -84,7 +83,7 @@ class Sounds:
         try:
             audio = self._clip(name).read()
         except AudioError as error:
-            raise UserError(Diagnostic("script_sound_unreadable", sound=name, cause=error.message)) from None
+            raise UserError("script_sound_unreadable", sound=name, cause=error.message) from None
         return to_signal(audio, self.rate_hz)
 
     def contents(self, talk: Conversation) -> dict[str, str]:
@@ -102,7 +101,9 @@ class Sounds:
         if not path.is_file():
             known = first_of(sorted(self._ids), 4)
             raise UserError(
-                Diagnostic("script_sound_unknown", sound=name, folder=self.folder),
+                "script_sound_unknown",
+                sound=name,
+                folder=self.folder,
                 hint=f"ids of the data: {known}" if known else "the script names no data",
             )
         return str(path)
@@ -122,7 +123,7 @@ class Sounds:
             parts.append(samples)
             at += samples.size
         if not speech:
-            raise UserError(Diagnostic("script_sound_without_speech", sound=event.say[0].sound))
+            raise UserError("script_sound_without_speech", sound=event.say[0].sound)
         around = [(max((b for _, b in speech if b <= gap + 1e-6), default=None),
             min((a for a, _ in speech if a >= gap), default=None)) for gap in gaps]  # fmt: skip
         pauses = [(a, b) for a, b in around if a is not None and b is not None]
@@ -265,13 +266,7 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Rep
         spans = [(round(a, 6), round(b, 6)) for a, b in parts if b > a]
         if not spans:
             raise UserError(
-                Diagnostic(
-                    "no_speech_in_span",
-                    recording=talk.recording,
-                    id=talk.id,
-                    begin_s=marked.begin_s,
-                    end_s=marked.end_s,
-                )
+                "no_speech_in_span", recording=talk.recording, id=talk.id, begin_s=marked.begin_s, end_s=marked.end_s
             )
         events.append(UserEvent(marked.kind, marked.begin_s, marked.end_s, spans, list(marked.pauses)))
     return ReplayedUser(track, track, events, frame_samples, sounds.rate_hz)

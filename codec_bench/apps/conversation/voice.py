@@ -23,7 +23,6 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.speech_activity import RATE_HZ, stretches
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, optional_package
 
 MIN_SPEECH_MS, MIN_SILENCE_MS = 60, 50
@@ -91,7 +90,7 @@ def intensity(signal: np.ndarray) -> tuple[float, float] | str:
 
 
 def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
-    missing = UserError(Diagnostic("needs_parselmouth"))
+    missing = UserError("needs_parselmouth")
     parselmouth = optional_package("parselmouth", missing)
     try:
         values = of(parselmouth.Sound(signal.astype(np.float64), sampling_frequency=RATE_HZ)).astype(np.float32)

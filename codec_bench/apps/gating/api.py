@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -99,13 +98,11 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
     for folder, other in zip(folders[1:], repeats[1:]):
         if other.system != repeats[0].system:
             raise UserError(
-                Diagnostic(
-                    "run_of_other_system",
-                    folder=folder,
-                    system=other.system,
-                    expected=repeats[0].system,
-                    other_folder=folders[0],
-                )
+                "run_of_other_system",
+                folder=folder,
+                system=other.system,
+                expected=repeats[0].system,
+                other_folder=folders[0],
             )
         _check_comparable(repeats[0], other, str(folder))
     write_baseline(repeats, Path(out))
@@ -149,7 +146,7 @@ def gate_calibrate(
     from codec_bench.stats.intervals import folded
 
     if out is not None and Path(out).exists():
-        raise UserError(Diagnostic("file_exists", path=out), hint="delete it, or name another file with --out")
+        raise UserError("file_exists", path=out, hint="delete it, or name another file with --out")
 
     repeats = read_baseline(Path(baseline))
     first = repeats[0]
@@ -174,7 +171,7 @@ def gate_calibrate(
             {k: v for k, v in more.items() if v is not None}, {k: v for k, v in items.items() if v is not None},
         )  # fmt: skip
     if not calibrations:
-        raise UserError(Diagnostic("baseline_without_values", baseline=baseline))
+        raise UserError("baseline_without_values", baseline=baseline)
     spec = GateSpec(
         alpha=rates.alpha,
         power=rates.power,
@@ -226,7 +223,7 @@ def gate_check(
             raise UnknownName(f"metric in '{against}'", name, list(baseline[0].metrics))
     for name, metric_spec in gate.metrics.items():
         if metric_spec.items_above_50 is not None and not is_rate(baseline[0].metrics[name].value_bounds):
-            raise UserError(Diagnostic("not_an_error_rate", metric=name), hint="use min or max")
+            raise UserError("not_an_error_rate", metric=name, hint="use min or max")
     folders = [run] if isinstance(run, str | os.PathLike) else list(run)
     candidate = _read_runs(folders, system)
     for folder, other in zip(folders, candidate):
@@ -239,11 +236,11 @@ def _read_runs(folders: Sequence[PathLike], system: str | None) -> list[RunScore
     from codec_bench.store.record import Run
 
     if not folders:
-        raise UserError(Diagnostic("no_run_to_gate"), hint="name a run folder")
+        raise UserError("no_run_to_gate", hint="name a run folder")
     places = [Path(folder).resolve() for folder in folders]
     for index, folder in zip(places, folders):
         if places.count(index) > 1:
-            raise UserError(Diagnostic("run_named_twice", folder=folder))
+            raise UserError("run_named_twice", folder=folder)
     with ExitStack() as stack:
         return [read_scores(stack.enter_context(closing(Run(folder))), system) for folder in folders]
 
@@ -252,47 +249,44 @@ def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: S
     """Raise UserError naming the differences between two runs' measurements."""
     for name in sorted({*first.identity, *other.identity}):
         if first.identity.get(name) != other.identity.get(name):
-            raise UserError(
-                Diagnostic("run_differs_from_baseline", run=where, field=name), hint="compare runs of one benchmark"
-            )
+            raise UserError("run_differs_from_baseline", run=where, field=name, hint="compare runs of one benchmark")
     for metric in metrics or list(first.metrics):
         here = other.metrics.get(metric)
         if here is None:
             raise UserError(
-                Diagnostic("run_lacks_metric", run=where, metric=metric),
+                "run_lacks_metric",
+                run=where,
+                metric=metric,
                 hint="score the run with it, or name the metrics to compare in the spec",
             )
         facts = first.metrics[metric]
         if here.protocol != facts.protocol:
             raise UserError(
-                Diagnostic(
-                    "run_of_other_protocol", run=where, metric=metric, protocol=here.protocol, expected=facts.protocol
-                )
+                "run_of_other_protocol", run=where, metric=metric, protocol=here.protocol, expected=facts.protocol
             )
         if here.judge != facts.judge:
-            raise UserError(
-                Diagnostic("run_of_other_judge", run=where, metric=metric, judge=here.judge, expected=facts.judge)
-            )
+            raise UserError("run_of_other_judge", run=where, metric=metric, judge=here.judge, expected=facts.judge)
     missing = sorted(first.contents.keys() - other.contents.keys())
     added = sorted(other.contents.keys() - first.contents.keys())
     if missing or added:
         which, ids = ("lacks", missing) if missing else ("adds", added)
         raise UserError(
-            Diagnostic(
-                "run_of_other_items",
-                run=where,
-                difference=which,
-                count=len(ids),
-                item=ids[0],
-                baseline_count=len(first.contents),
-            ),
+            "run_of_other_items",
+            run=where,
+            difference=which,
+            count=len(ids),
+            item=ids[0],
+            baseline_count=len(first.contents),
             hint="run it over the same data without --limit"
             if first.contents.keys() & other.contents.keys()
             else "freeze a new baseline for new data",
         )
     if changed := sorted(id for id, content in first.contents.items() if other.contents[id] != content):
         raise UserError(
-            Diagnostic("items_changed_since_baseline", count=len(changed), run=where, item=changed[0]),
+            "items_changed_since_baseline",
+            count=len(changed),
+            run=where,
+            item=changed[0],
             hint="freeze a new baseline for new data",
         )
 

@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError, on_disk
 from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.intervals import Fold
@@ -113,7 +112,10 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
     names = list(run.systems)
     if system is None and len(names) != 1:
         raise UserError(
-            Diagnostic("several_systems", folder=run.folder, count=len(names), systems=", ".join(names)),
+            "several_systems",
+            folder=run.folder,
+            count=len(names),
+            systems=", ".join(names),
             hint="name one of them with --system",
         )
     name = names[0] if system is None else system
@@ -123,7 +125,10 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
     counts = run.counts()
     if meta.get("state") not in FINISHED or counts["finished"] < counts["items"]:
         raise UserError(
-            Diagnostic("run_incomplete", folder=run.folder, finished=counts["finished"], items=counts["items"]),
+            "run_incomplete",
+            folder=run.folder,
+            finished=counts["finished"],
+            items=counts["items"],
             hint="run the same command again, which continues it",
         )
     metrics = {
@@ -133,8 +138,7 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
     }
     if not metrics:
         raise UserError(
-            Diagnostic("run_without_gate_metric", folder=run.folder),
-            hint="score it with a metric such as wer, stoi or utmos",
+            "run_without_gate_metric", folder=run.folder, hint="score it with a metric such as wer, stoi or utmos"
         )
     held = RecordedRun(run).items(name)
     without = {item.id: item.status for item in run.items(name) if item.status != "ok"}
@@ -224,17 +228,17 @@ def read_baseline(file: Path) -> list[RunScores]:
     try:
         table = pq.ParquetFile(file).read()
     except FileNotFoundError as error:
-        raise UserError(Diagnostic("no_baseline", path=file), hint=_HINT) from error
+        raise UserError("no_baseline", path=file, hint=_HINT) from error
     except OSError as error:
-        raise UserError(Diagnostic("file_not_readable", path=file, cause=error), hint=_HINT) from error
+        raise UserError("file_not_readable", path=file, cause=error, hint=_HINT) from error
     except pa.ArrowException as error:
-        raise UserError(Diagnostic("baseline_not_parquet", path=file), hint=_HINT) from error
+        raise UserError("baseline_not_parquet", path=file, hint=_HINT) from error
     head = _head(table.schema.metadata, file)
     if not table.schema.equals(_schema()):
-        raise UserError(Diagnostic("baseline_lacks_columns", path=file), hint=_HINT)
+        raise UserError("baseline_lacks_columns", path=file, hint=_HINT)
     columns = [tuple(column.to_pylist()) for column in table.columns]
     if _checksum(columns) != head["checksum"]:
-        raise UserError(Diagnostic("baseline_changed", path=file), hint=_HINT)
+        raise UserError("baseline_changed", path=file, hint=_HINT)
     return _repeats(columns, head, file)
 
 
@@ -250,7 +254,7 @@ def _repeats(columns: Sequence[tuple[Any, ...]], head: Mapping[str, Any], file: 
     for number, id, content, unit, text, metric, value, status, parts, transcript in zip(*columns):
         held = scores[number][metric]
         if id in held:
-            raise UserError(Diagnostic("baseline_repeats_item", path=file, item=id, metric=metric), hint=_HINT)
+            raise UserError("baseline_repeats_item", path=file, item=id, metric=metric, hint=_HINT)
         held[id] = ItemScore(value, status, None if parts is None else tuple(parts), transcript)
         contents[id], units[id], texts[id] = content, unit, text
     return [
@@ -266,11 +270,9 @@ def _head(metadata: Mapping[bytes, bytes] | None, file: Path) -> dict[str, Any]:
     try:
         head = json.loads((metadata or {})[KEY])
     except (KeyError, ValueError) as error:
-        raise UserError(Diagnostic("not_a_gate_baseline", path=file), hint=_HINT) from error
+        raise UserError("not_a_gate_baseline", path=file, hint=_HINT) from error
     if head.get("schema") != SCHEMA:
-        raise UserError(
-            Diagnostic("baseline_schema", path=file, schema=head.get("schema"), expected=SCHEMA), hint=_HINT
-        )
+        raise UserError("baseline_schema", path=file, schema=head.get("schema"), expected=SCHEMA, hint=_HINT)
     return dict(head)
 
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from codec_bench.apps.gating.repeats import Loss, PairedRuns, measure_loss, rounding_of
 from codec_bench.apps.gating.run_scores import RunScores
 from codec_bench.config import fit, load_mapping
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.intervals import FEW_UNITS, folded, unit_codes
 from codec_bench.stats.paired import holm
@@ -163,7 +162,10 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
     """Return unit codes (speakers, or items below six) and which; needs six items."""
     if len(ids) < FEW_UNITS:
         raise UserError(
-            Diagnostic("too_few_items_for_gate", metric=metric, count=len(ids), needed=FEW_UNITS),
+            "too_few_items_for_gate",
+            metric=metric,
+            count=len(ids),
+            needed=FEW_UNITS,
             hint="use more items, or leave the metric out of the spec",
         )
     codes = unit_codes([run.units[id] for id in ids], len(ids))

@@ -27,7 +27,6 @@ from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.engine.running import Running, choose_running
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.report.answers import spent_text
@@ -176,9 +175,9 @@ def _broken(done: RunOutcome) -> tuple[tuple[str, str], ...]:
 
 def _check_counts(per_kind: int, repeats: int) -> None:
     if per_kind < 4 or per_kind % 4:
-        raise UserError(Diagnostic("sounds_of_kind", count=per_kind))
+        raise UserError("sounds_of_kind", count=per_kind)
     if repeats < 1:
-        raise UserError(Diagnostic("question_repeats", count=repeats))
+        raise UserError("question_repeats", count=repeats)
 
 
 def _select_parts(
@@ -192,17 +191,12 @@ def _select_parts(
             raise UnknownName("part of a test", part_name, PARTS)
     info = load_model(judge, settings.get(judge), device=running.device).info
     if info.reads != "messages" or "text" not in info.outputs:
-        raise UserError(
-            Diagnostic("answers_no_text_question", model=info.name),
-            hint="codec-bench list models",
-        )
+        raise UserError("answers_no_text_question", model=info.name, hint="codec-bench list models")
     excluded, kinds = [], tuple(KINDS) if SOUNDS in requested else ()
     if kinds and "audio" not in info.inputs:
         why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"
         if parts is not None:
-            raise UserError(
-                Diagnostic("judge_hearing_untestable", cause=why), hint="--parts texts tests how it marks texts"
-            )
+            raise UserError("judge_hearing_untestable", cause=why, hint="--parts texts tests how it marks texts")
         excluded, kinds = [(SOUNDS, why)], ()
     elif kinds and not is_own_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
@@ -211,9 +205,7 @@ def _select_parts(
     chosen = [own_rubric(name) if is_path(name) else name for name in rubric_names] if TEXTS in requested else []
     for name in chosen:
         if not has_columns_for(name):
-            raise UserError(
-                Diagnostic("rubric_not_for_planted", rubric=name), hint=f"they fit {', '.join(text_rubrics())}"
-            )
+            raise UserError("rubric_not_for_planted", rubric=name, hint=f"they fit {', '.join(text_rubrics())}")
     return {f"marks-{name}": JudgeMetric(name) for name in chosen}, excluded, kinds
 
 
@@ -227,8 +219,7 @@ def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
     other = [name for name in request if held.get(name) != request[name]]
     if other:
         raise UserError(
-            Diagnostic("folder_of_other_check", folder=folder, field=other[0], value=held.get(other[0])),
-            hint="give another --out",
+            "folder_of_other_check", folder=folder, field=other[0], value=held.get(other[0]), hint="give another --out"
         )
     return str(held["date"])
 

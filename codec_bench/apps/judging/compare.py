@@ -27,7 +27,6 @@ from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.config.option import names
 from codec_bench.engine.running import Running, choose_running
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
@@ -108,7 +107,7 @@ def judge_compare(
     settings = {name: dict(of) for name, of in (options or {}).items()}
     named = names(judges)
     if len(named) != 2:
-        raise UserError(Diagnostic("judges_to_compare", count=len(named)), hint="--judge OLD --judge NEW")
+        raise UserError("judges_to_compare", count=len(named), hint="--judge OLD --judge NEW")
     old, new = (judge_label(one, settings.get(one)) for one in named)
     running = replace(running, on_estimate=_once(running.on_estimate))
     own_paths = {Path(name).name: name for name in names(benchmark or "")}
@@ -231,19 +230,21 @@ def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, s
         with closing(Run(folder)) as run:
             if old not in _labels(run):
                 there = ", ".join(_labels(run)) or "no judge"
-                raise UserError(
-                    Diagnostic("no_verdicts_of_judge", folder=folder, judge=old), hint=f"it holds verdicts of {there}"
-                )
+                raise UserError("no_verdicts_of_judge", folder=folder, judge=old, hint=f"it holds verdicts of {there}")
             config = run.meta["config"]
             if config.get("baseline") is not None:
                 raise UserError(
-                    Diagnostic("verdicts_next_to_baseline", folder=folder, baseline=config["baseline"]),
+                    "verdicts_next_to_baseline",
+                    folder=folder,
+                    baseline=config["baseline"],
                     hint="run the benchmark again with --judge NEW --phase scores and the same --baseline",
                 )
             benchmark = config["benchmark"]
         if benchmark not in own_paths and not has_benchmark(benchmark):
             raise UserError(
-                Diagnostic("benchmark_of_folder_missing", benchmark=benchmark, folder=folder),
+                "benchmark_of_folder_missing",
+                benchmark=benchmark,
+                folder=folder,
                 hint="name the folder of your own benchmark with --benchmark",
             )
 
@@ -267,7 +268,7 @@ def _copy_run(run: Run, copy: Path, *, without_scores: bool) -> Path:
     with closing(Run(copy)) as there:
         texts = [[(one.question.id, one.answer.text) for one in exchanges(of)] for of in (run, there)]
     if texts[0] != texts[1]:
-        raise UserError(Diagnostic("answers_differ", folder=run.folder, copy=copy), hint="give another --out")
+        raise UserError("answers_differ", folder=run.folder, copy=copy, hint="give another --out")
     return copy
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from codec_bench.benchmark.baselines import label_of_run
 from codec_bench.benchmark.judge.rubric import load_rubric
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 from codec_bench.store.controls import result_folders
@@ -119,24 +118,23 @@ def judge_strengths(
             for of, verdicts in _verdicts(run):
                 if any(one[:2] == verdicts[:2] for one in held[of]):
                     raise UserError(
-                        Diagnostic(
-                            "pair_compared_twice",
-                            system=verdicts.system,
-                            baseline=verdicts.baseline,
-                            benchmark=of.benchmark,
-                        ),
+                        "pair_compared_twice",
+                        system=verdicts.system,
+                        baseline=verdicts.baseline,
+                        benchmark=of.benchmark,
                         hint="name one of them",
                     )
                 held[of].append(verdicts)
     if not held:
         raise UserError(
-            Diagnostic("no_pair_verdicts"),
-            hint="a rubric such as pair-answers gives them; see --baseline of codec-bench run",
+            "no_pair_verdicts", hint="a rubric such as pair-answers gives them; see --baseline of codec-bench run"
         )
     results = [_strengths(of, verdicts, labels, seed) for of, verdicts in sorted(held.items())]
     if not any(one.found.systems for one in results):
         raise UserError(
-            Diagnostic("no_strengths", benchmark=results[0].benchmark, cause=results[0].found.note),
+            "no_strengths",
+            benchmark=results[0].benchmark,
+            cause=results[0].found.note,
             hint="compare one system of each group with the same baseline",
         )
     return results

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.apps.leaderboards.board import Column, Variant, View
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     is_file = name.endswith((".yaml", ".yml"))
     document = load_yaml(name) if is_file else read_config("leaderboard", name)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(Diagnostic("mapping_expected", path=name, type=type(document).__name__))
+        raise UserError("mapping_expected", path=name, type=type(document).__name__)
     if "like" in document:  # the columns and rows of another board, computed in another way
         document = {**read_config("leaderboard", str(document["like"])), **document}
     definition = fit(document, BoardDefinition, source=name)
@@ -141,19 +140,20 @@ def _check_columns(definition: BoardDefinition, file: str) -> None:
     for column in definition.columns:
         if not has_benchmark(column.benchmark):
             raise UserError(
-                Diagnostic("board_benchmark_unknown", file=file, column=column.name, benchmark=column.benchmark),
+                "board_benchmark_unknown",
+                file=file,
+                column=column.name,
+                benchmark=column.benchmark,
                 hint="`codec-bench list benchmarks` names them",
             )
         metrics = load_benchmark(column.benchmark).metrics
         if column.metric not in metrics:
             raise UserError(
-                Diagnostic(
-                    "board_metric_unknown",
-                    file=file,
-                    column=column.name,
-                    metric=column.metric,
-                    benchmark=column.benchmark,
-                ),
+                "board_metric_unknown",
+                file=file,
+                column=column.name,
+                metric=column.metric,
+                benchmark=column.benchmark,
                 hint=f"it has {', '.join(metrics)}",
             )
 
@@ -164,7 +164,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
     if file is None:
         return []
     if not file.is_file():
-        raise UserError(Diagnostic("no_published_rows", file=file))
+        raise UserError("no_published_rows", file=file)
     text = file.read_bytes().decode("utf-8-sig")
     # Printed group means are over columns, not over samples.
     metric_columns = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
@@ -188,7 +188,7 @@ def _sizes(columns: Sequence[Column]) -> dict[str, int]:
     for column in columns:
         size = load_benchmark(column.benchmark).size
         if size is None:
-            raise UserError(Diagnostic("question_count_unknown", benchmark=column.benchmark))
+            raise UserError("question_count_unknown", benchmark=column.benchmark)
         sizes[column.name] = size
     return sizes
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, CodecPoint, CodecTable
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
@@ -92,7 +91,7 @@ def _print_board(board: CodecBoard) -> None:
     for table in board.tables:
         groups.setdefault((table.source, table.data), []).append(table)
     if not groups:
-        raise UserError(Diagnostic("no_codec_to_show"))
+        raise UserError("no_codec_to_show")
     for (source, data), tables in groups.items():
         sys.stdout.write(f"{data} ({source})\n")
         _print_group(board.axis, tables)

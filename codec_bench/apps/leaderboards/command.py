@@ -10,7 +10,6 @@ import typer
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.apps.leaderboards.json_values import plain_board, plain_items
 from codec_bench.config.option import SEVERAL
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.numbers import ARROWS
 from codec_bench.terminal.output import console, print_json, print_wide, table, talk
@@ -69,15 +68,15 @@ def leaderboard(
 
     if name == CODECS:
         if robustness or correlations or groups:
-            raise UserError(Diagnostic("options_of_ranks", board=CODECS))
+            raise UserError("options_of_ranks", board=CODECS)
         chosen = names(metrics) if metrics else ()
         print_codecs(runs or [], axis=axis, metrics=chosen, anchor=anchor, seed=seed, figures=figures, as_json=as_json)
         return
     if axis != "bitrate" or metrics or anchor:
-        raise UserError(Diagnostic("options_of_codecs", codecs=CODECS, board=name))
+        raise UserError("options_of_codecs", codecs=CODECS, board=name)
 
     if figures is not None and not correlations:
-        raise UserError(Diagnostic("figures_without_correlations"), hint="give --correlations too")
+        raise UserError("figures_without_correlations", hint="give --correlations too")
     board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
     if as_json:
         held = plain_board(board) | ({"items": [plain_items(one) for one in board_items(board)]} if items else {})
@@ -237,7 +236,7 @@ def _print_board(board: Board) -> None:
 def _print_views(board: Board) -> None:
     """Print means over columns, each in its own unit."""
     if not board.views:
-        raise UserError(Diagnostic("board_without_groups", board=board.name))
+        raise UserError("board_without_groups", board=board.name)
     of = {column.name: column for column in board.columns}
     heads = [f"{v.name} {ARROWS[of[v.columns[0]].counts != 'error']} {of[v.columns[0]].unit}" for v in board.views]
     rows = [(_own_marked(row), *(view.value(row) for view in board.views)) for row in board.rows]

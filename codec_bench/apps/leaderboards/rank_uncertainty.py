@@ -24,7 +24,6 @@ from codec_bench.apps.leaderboards.ranking import (
     redundancy,
     robustness,
 )
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, order_by_similarity
@@ -33,11 +32,9 @@ from codec_bench.stats.correlation import correlations, order_by_similarity
 def trust(board: Board, seed: int = 0) -> Trust:
     """Compute the certainty of a board's ranks; raises UserError without averages."""
     if not board.averages:
-        raise UserError(Diagnostic("board_without_average", board=board.name), hint="choose a board with an average")
+        raise UserError("board_without_average", board=board.name, hint="choose a board with an average")
     if board.by_sample:
-        raise UserError(
-            Diagnostic("board_counts_samples", board=board.name), hint="choose the board that counts benchmarks"
-        )
+        raise UserError("board_counts_samples", board=board.name, hint="choose the board that counts benchmarks")
     points = points_of(board)
     orders = robustness(points)
     ranked = [n for n, one in enumerate(orders) if one.rank is not None]
@@ -50,7 +47,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
 def likeness(board: Board) -> Likeness:
     """Compute rank correlations of two or more columns, and an order by similarity."""
     if len(board.columns) < 2:
-        raise UserError(Diagnostic("board_of_one_column", board=board.name))
+        raise UserError("board_of_one_column", board=board.name)
     pairs = correlations(points_of(board, printed=False).values)
     names = tuple(board.columns[n].name for n in order_by_similarity(pairs, len(board.columns)))
     return Likeness(tuple(column.name for column in board.columns), tuple(pairs), names)

@@ -15,7 +15,6 @@ from typing import Any
 
 from codec_bench.apps.listening.key import Key
 from codec_bench.apps.listening.webmushra import Row, own_id, read_results
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json
 
@@ -137,11 +136,11 @@ def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
     """Read test id and answers of a page's file; raises UserError."""
     document = read_json(path, hint=None)
     if document.get("format") != FORMAT:
-        raise UserError(Diagnostic("not_a_rater_file", path=path))
+        raise UserError("not_a_rater_file", path=path)
     rows = document.get("answers")
     rater = document.get("rater")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows) or not isinstance(rater, str):
-        raise UserError(Diagnostic("rater_file_incomplete", path=path))
+        raise UserError("rater_file_incomplete", path=path)
     try:
         edited = document.get("crc32") != checksum(document)
     except RecursionError:

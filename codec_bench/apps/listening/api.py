@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codec_bench.config.option import names
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
@@ -124,7 +123,7 @@ def export_listening(
     listening_kind = kind_of(kind)
     run_list = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     if not run_list:
-        raise UserError(Diagnostic("test_without_run"))
+        raise UserError("test_without_run")
     opened = [run if isinstance(run, Run) else open_run(run) for run in run_list]
     low, check_names = tuple(names(anchors)), tuple(names(checks))
     for subject, selected, known in (("anchor", low, CUTOFFS_HZ), ("check of raters", check_names, CHECKS)):
@@ -143,8 +142,7 @@ def export_listening(
     is_scaled = listening_kind.answer == "number" and not listening_kind.labels
     if (gold is not None or traps) and not is_scaled:
         raise UserError(
-            Diagnostic("gold_needs_scale", kind=kind),
-            hint="take rating, dcr, p835 or p804, or leave --gold and --traps out",
+            "gold_needs_scale", kind=kind, hint="take rating, dcr, p835 or p804, or leave --gold and --traps out"
         )
     gold_items = []
     if gold is not None:
@@ -170,15 +168,14 @@ def export_listening(
 def _check(plan: ListeningPlan) -> None:
     if plan.kind.open == "must" and plan.reference is False:
         raise UserError(
-            Diagnostic("kind_needs_reference", kind=plan.kind.name),
-            hint="take the kind rating, or leave --without-reference out",
+            "kind_needs_reference", kind=plan.kind.name, hint="take the kind rating, or leave --without-reference out"
         )
     if plan.kind.open == "no" and plan.reference is True:
-        raise UserError(Diagnostic("kind_without_reference", kind=plan.kind.name), hint="leave --with-reference out")
+        raise UserError("kind_without_reference", kind=plan.kind.name, hint="leave --with-reference out")
     if plan.digits is not None and "hearing" not in plan.checks:
-        raise UserError(Diagnostic("digits_without_check"), hint="add --checks hearing")
+        raise UserError("digits_without_check", hint="add --checks hearing")
     if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
-        raise UserError(Diagnostic("loudness_out_of_range", value=plan.loudness_lufs))
+        raise UserError("loudness_out_of_range", value=plan.loudness_lufs)
     for label, count, least in (
         ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0),
         ("traps", plan.traps, 0),
@@ -187,7 +184,7 @@ def _check(plan: ListeningPlan) -> None:
         ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),
     ):  # fmt: skip
         if not count >= least:
-            raise UserError(Diagnostic("listening_count", name=label, value=count, least=least))
+            raise UserError("listening_count", name=label, value=count, least=least)
 
 
 def import_listening(
@@ -252,10 +249,11 @@ def import_listening(
         if name not in KEEPABLE:
             raise UnknownName("reason to keep answers by", name, KEEPABLE)
     if (key is None) == (run is None):
-        raise UserError(Diagnostic("no_key_named"), hint="--key FILE or --run RUN")
+        raise UserError("no_key_named", hint="--key FILE or --run RUN")
     if not any(path.is_file() for path in paths):
         raise UserError(
-            Diagnostic("no_answer_file", paths=" or ".join(repr(str(path)) for path in paths[:3]) or "of answers"),
+            "no_answer_file",
+            paths=" or ".join(repr(str(path)) for path in paths[:3]) or "of answers",
             hint="name the files that raters have sent back",
         )
     if run is not None:
@@ -265,7 +263,7 @@ def import_listening(
     read, problems = read_files(paths, loaded_key)
     if not read:
         details = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file is named"
-        raise UserError(Diagnostic("no_answers_to_test", sheet=loaded_key.sheet, causes=details))
+        raise UserError("no_answers_to_test", sheet=loaded_key.sheet, causes=details)
     rows, wrong = unblind(read, loaded_key, keep_statuses)
     before = kind_of(loaded_key.kind).screening if loaded_key.screening is None else loaded_key.screening
     rules = before if screening is None else rules_of(names(screening))

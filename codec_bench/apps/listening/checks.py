@@ -28,7 +28,6 @@ from codec_bench.apps.listening.kinds import Kind, Scale
 from codec_bench.apps.listening.material import DrawnTrial, ListeningItem
 from codec_bench.audio.resample import to_signal
 from codec_bench.data.folder import sound_files
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio
 
@@ -65,10 +64,7 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
     for digit in range(10):
         files = [source / name for name in names if name.startswith(f"{digit}.")]
         if len(files) != 1:
-            raise UserError(
-                Diagnostic("digit_files", folder=source, count=len(files), digit=digit),
-                hint=f"name it {digit}.wav",
-            )
+            raise UserError("digit_files", folder=source, count=len(files), digit=digit, hint=f"name it {digit}.wav")
         recordings.append(_alone(to_signal(Audio.read(files[0]), RATE_HZ), files[0]))
     return recordings
 
@@ -76,7 +72,7 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
 def _alone(signal: np.ndarray, path: Path) -> np.ndarray:
     loud = np.flatnonzero(np.abs(signal) > _SILENT * np.abs(signal).max())
     if not len(loud):
-        raise UserError(Diagnostic("digit_silent", path=path))
+        raise UserError("digit_silent", path=path)
     trimmed = signal[loud[0] : loud[-1] + 1]
     return np.asarray(trimmed / np.sqrt(np.mean(np.square(trimmed, dtype=np.float64))), np.float32)
 
@@ -224,31 +220,24 @@ def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int,
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(Diagnostic("gold_unreadable", path=path, cause=error)) from error
+        raise UserError("gold_unreadable", path=path, cause=error) from error
     names = [one.name or "answer" for one in scales]
     lacking = [name for name in ("audio", *(["reference"] if open else [])) if not rows or name not in rows[0]]
     if lacking:
-        raise UserError(Diagnostic("gold_lacks_column", path=path, column=lacking[0]))
+        raise UserError("gold_lacks_column", path=path, column=lacking[0])
     gold = []
     for number, row in enumerate(rows, 2):
         where = f"line {number} of the gold questions '{path}'"
         cells = {name: (row.get(name) or "").strip() for name in ("audio", "reference", *names)}
         if not any(cells[name] for name in names):
-            raise UserError(Diagnostic("gold_without_answer", place=where), hint=f"fill in {' or '.join(names)}")
+            raise UserError("gold_without_answer", place=where, hint=f"fill in {' or '.join(names)}")
         right = []
         for name in names:
             text = cells[name]
             points = int(text) if text.removeprefix("-").isdecimal() and len(text) < 10 else None
             if text and (points is None or not scale[0] <= points <= scale[1]):
                 raise UserError(
-                    Diagnostic(
-                        "gold_answer_out_of_scale",
-                        place=where,
-                        answer=text,
-                        kind=kind.name,
-                        low=scale[0],
-                        high=scale[1],
-                    )
+                    "gold_answer_out_of_scale", place=where, answer=text, kind=kind.name, low=scale[0], high=scale[1]
                 )
             right.append(points)
         files = [path.parent / cells[name] if cells[name] else None for name in ("audio", "reference")]
@@ -256,6 +245,6 @@ def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int,
             (one for one, must in zip(files, (True, open)) if must and (one is None or not one.is_file())), ""
         )
         if missing_file != "":
-            raise UserError(Diagnostic("gold_without_sound", place=where, path=missing_file or "(empty)"))
+            raise UserError("gold_without_sound", place=where, path=missing_file or "(empty)")
         gold.append(Gold(files[0] or path, files[1] if open else None, tuple(right)))
     return gold

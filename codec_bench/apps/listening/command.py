@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import By, Json
@@ -112,7 +111,7 @@ def _folders(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, folder = text.partition("=")
         if not (name and equals and folder):
-            raise UserError(Diagnostic("audio_form", text=text), hint="for example --audio generated=tts/")
+            raise UserError("audio_form", text=text, hint="for example --audio generated=tts/")
         folders[name] = folder
     return folders
 

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_json
 
@@ -116,17 +115,17 @@ def read_key(path: Path) -> Key:
     label, hint = f"the key '{path}'", "listen export writes the key next to the page"
     held = read_json(path, hint=hint)
     if held.get("format") != FORMAT:
-        raise UserError(Diagnostic("not_a_key", path=path), hint=hint)
+        raise UserError("not_a_key", path=path, hint=hint)
     if held.get("version") != VERSION:
-        raise UserError(Diagnostic("key_version", key=label, version=held.get("version"), expected=VERSION))
+        raise UserError("key_version", key=label, version=held.get("version"), expected=VERSION)
     if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():
-        raise UserError(Diagnostic("key_changed", key=label), hint="the same listen export writes it again")
+        raise UserError("key_changed", key=label, hint="the same listen export writes it again")
     try:
         values = {field.name: held[field.name] for field in fields(Key) if field.name in held}
         values.update({name: tuple(value) for name, value in values.items() if isinstance(value, list)})
         return Key(**{**values, "trials": tuple(map(_trial, held["trials"]))})
     except (KeyError, TypeError) as error:
-        raise UserError(Diagnostic("key_damaged", key=label, type=type(error).__name__, cause=error)) from error
+        raise UserError("key_damaged", key=label, type=type(error).__name__, cause=error) from error
 
 
 def find_key(run: Path, sheets: Sequence[str]) -> Path:
@@ -139,7 +138,9 @@ def find_key(run: Path, sheets: Sequence[str]) -> Path:
         except UserError:
             continue
     raise UserError(
-        Diagnostic("no_key_in_run", run=run, test=" or ".join(sheets) or "that these files answer"),
+        "no_key_in_run",
+        run=run,
+        test=" or ".join(sheets) or "that these files answer",
         hint="name the key with --key; listen export wrote it next to the page",
     )
 

@@ -17,7 +17,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from codec_bench.config import load_yaml
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 TIE = "tie"
@@ -150,15 +149,13 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
         UserError: there is no such scale, or the kind has another one.
     """
     if scale is not None and scale not in SCALES:
-        raise UserError(Diagnostic("scale_unknown", scale=scale, known=" or ".join(SCALES)))
+        raise UserError("scale_unknown", scale=scale, known=" or ".join(SCALES))
     ends = kind_of(kind).ends
     if ends is None:
         return SCALES[scale or "0-5"]
     if scale is not None and ends != SCALES[scale]:
         has = f"has the scale {ends[0]} to {ends[1]}" if ends != (0, 0) else "has no scale of numbers"
-        raise UserError(
-            Diagnostic("scale_of_other_kind", scale=scale, kind=kind, scale_of_kind=has), hint="leave --scale out"
-        )
+        raise UserError("scale_of_other_kind", scale=scale, kind=kind, scale_of_kind=has, hint="leave --scale out")
     return ends
 
 

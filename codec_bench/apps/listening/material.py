@@ -105,16 +105,17 @@ def collect(
     """
     answer_kinds = {has_answers(run) for run in runs}
     if len(answer_kinds) != 1:
-        raise UserError(Diagnostic("runs_of_two_kinds"))
+        raise UserError("runs_of_two_kinds")
     answers = answer_kinds.pop()
     if needs_answers and not answers:
         raise UserError(
-            Diagnostic("not_a_benchmark_run", folder=runs[0].folder),
+            "not_a_benchmark_run",
+            folder=runs[0].folder,
             hint="for codecs there are the kinds mushra, rating and preference",
         )
     named = {(r.meta.get("benchmark") or {}).get("name") for r in runs}
     if len(named) != 1:
-        raise UserError(Diagnostic("runs_of_several_benchmarks", benchmarks=", ".join(sorted(map(str, named)))))
+        raise UserError("runs_of_several_benchmarks", benchmarks=", ".join(sorted(map(str, named))))
     chosen = {} if without_systems else _chosen(runs, systems)
     used = [run for run in runs if without_systems or any(run is of for of, _ in chosen.values())]
     excluded: Counter[Diagnostic] = Counter()
@@ -129,7 +130,7 @@ def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Ru
     label = lambda run, name: f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name  # noqa: E731
     known = {label(run, name): (run, name) for run in runs for name in run.systems}
     if len(known) < sum(every.values()):
-        raise UserError(Diagnostic("runs_named_alike"), hint="give the folders different names")
+        raise UserError("runs_named_alike", hint="give the folders different names")
     for name in requested:
         if name not in known:
             raise UnknownName(f"system in '{runs[0].folder}'", name, known)

@@ -177,7 +177,8 @@ def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: 
     if not selected:
         reasons = "; ".join(f"{count:,} times: {why}" for why, count in excluded.most_common())
         raise UserError(
-            Diagnostic("no_item_for_sheet", reasons=reasons or "the run holds none"),
+            "no_item_for_sheet",
+            reasons=reasons or "the run holds none",
             hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio "
             "NAME=FOLDER",
         )
@@ -208,7 +209,7 @@ def _checks(
     """Yield the rater checks with audio; `first` is the first item's audio."""
     if plan.checks:
         if not first:
-            raise UserError(Diagnostic("checks_need_sounds"), hint="leave --checks out")
+            raise UserError("checks_need_sounds", hint="leave --checks out")
         yield from make_checks(plan.checks, next(iter(first.values())), plan.seed, plan.digits)
     rng = Random(f"{plan.seed} traps")
     count = max(len(plan.kind.scales), 1)
@@ -231,19 +232,19 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
     kind, count = plan.kind, len(material.systems)
     if kind.trial == "pairs" and count < 2:
         raise UserError(
-            Diagnostic("kind_needs_two_systems", kind=kind.measures[0], count=count), hint="name two with --systems A,B"
+            "kind_needs_two_systems", kind=kind.measures[0], count=count, hint="name two with --systems A,B"
         )
     if (kind.sounds_only or plan.gold or plan.traps or plan.loudness_lufs is not None) and material.answers:
         subject = "gold questions, traps and levels are of"
         if kind.sounds_only:
             subject = f"a test of the kind {kind.name} compares"
-        raise UserError(
-            Diagnostic("comparison_needs_reference", subject=subject), hint="take the kind rating or preference"
-        )
+        raise UserError("comparison_needs_reference", subject=subject, hint="take the kind rating or preference")
     signals = count + 1 + len(plan.anchors)
     if kind.trial == "all" and signals > MOST_SIGNALS:
         raise UserError(
-            Diagnostic("too_many_signals", count=signals, most=MOST_SIGNALS),
+            "too_many_signals",
+            count=signals,
+            most=MOST_SIGNALS,
             hint=f"choose up to {MOST_SIGNALS - 1 - len(plan.anchors)} systems with --systems",
         )
 
@@ -281,7 +282,7 @@ def _sounds(
     sounds = match_sounds({REFERENCE: reference, **paths}, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if plan.kind.hidden:
         if len({sound.num_samples for sound in sounds.values()}) > 1:
-            raise AudioError(Diagnostic("sound_lengths_differ", id=item.id))
+            raise AudioError("sound_lengths_differ", id=item.id)
         sounds |= {anchor_name(name): anchor(sounds[REFERENCE], CUTOFFS_HZ[name]) for name in plan.anchors}
     return sounds
 
@@ -298,7 +299,10 @@ def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Mater
 def _too_large(count: int, plan: ListeningPlan) -> None:
     fit = max(count - 1 - plan.training, 0)
     raise UserError(
-        Diagnostic("page_too_large", items=plan.items + plan.training, most_mb=plan.sound_mb, fitting=count - 1),
+        "page_too_large",
+        items=plan.items + plan.training,
+        most_mb=plan.sound_mb,
+        fitting=count - 1,
         hint=f"{f'--items {fit},' if fit else 'choose'} fewer systems, shorter items (--longest-s), or more room "
         "(--sound-mb)",
     )

@@ -20,7 +20,6 @@ import numpy as np
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs as measured
 from codec_bench.audio.resample import fit_length, to_rate
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -57,9 +56,7 @@ def match_sounds(
     matched = {}
     for name, sound in resampled.items():
         if sound.channels not in (1, channels):
-            raise AudioError(
-                Diagnostic("channels_differ", path=paths[name], channels=sound.channels, other_channels=channels)
-            )
+            raise AudioError("channels_differ", path=paths[name], channels=sound.channels, other_channels=channels)
         wide = sound.samples if sound.channels == channels else np.repeat(sound.samples, channels, axis=0)
         long = fit_length(wide, max(lengths)) if one_length else wide
         matched[name] = Audio(np.clip(long, -1.0, 1.0), rate_hz)
@@ -133,9 +130,10 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
     half_hz = sample_rate_hz / 2
     if cutoff_hz >= half_hz * _FULL:
         raise UserError(
-            Diagnostic(
-                "anchor_needs_rate", cutoff_khz=cutoff_hz / 1000, needed_hz=2 * cutoff_hz, rate_hz=sample_rate_hz
-            ),
+            "anchor_needs_rate",
+            cutoff_khz=cutoff_hz / 1000,
+            needed_hz=2 * cutoff_hz,
+            rate_hz=sample_rate_hz,
             hint="leave this anchor out with --anchors 3.5k, or take data of a higher rate",
         )
     stop_hz = min(STOP * cutoff_hz, half_hz)

@@ -21,7 +21,6 @@ from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Ke
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, select, written_sheet
 from codec_bench.audio.clip import wav_bytes
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 RATE_HZ = 48_000
@@ -40,13 +39,10 @@ Row = tuple[str, str, Any, float | None]
 def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> ListeningSheet:
     """Write a MUSHRA test for webMUSHRA into a folder, with its key."""
     if plan.kind.name != "mushra":
-        raise UserError(
-            Diagnostic("webmushra_kind", kind=plan.kind.name), hint="write the page of this project with --format page"
-        )
+        raise UserError("webmushra_kind", kind=plan.kind.name, hint="write the page of this project with --format page")
     if plan.checks or plan.gold or plan.traps or plan.session or plan.session_minutes:
         raise UserError(
-            Diagnostic("webmushra_without_checks"),
-            hint="write the page of this project with --format page, or leave them out",
+            "webmushra_without_checks", hint="write the page of this project with --format page, or leave them out"
         )
     selection = select(
         material, plan, lambda sounds: {name: wav_bytes(sound) for name, sound in sounds.items()}, rate_hz=RATE_HZ
@@ -134,11 +130,11 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
-        raise UserError(Diagnostic("not_csv", path=path, cause=error)) from error
+        raise UserError("not_csv", path=path, cause=error) from error
     head = lines[0] if lines else []
     lacking = [name for name in _NEEDED if name not in head]
     if lacking:
-        raise UserError(Diagnostic("not_a_webmushra_table", path=path, columns=", ".join(lacking)))
+        raise UserError("not_a_webmushra_table", path=path, columns=", ".join(lacking))
     sessions: dict[tuple[str, str, str], list[Row]] = {}
     for line in lines[1:]:
         if not line:

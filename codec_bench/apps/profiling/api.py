@@ -26,7 +26,7 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import describe_machine
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.messages import Diagnostic, to_json
+from codec_bench.messages import to_json
 from codec_bench.messages.errors import UnknownName, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
@@ -188,11 +188,9 @@ def _known(system: System) -> None:
     name = system.codec
     if name is None and system.live is not None:
         raise UserError(
-            Diagnostic(
-                "codec_of_this_process",
-                codec=system.spec,
-                type="a class" if isinstance(system.live, type) else "an object",
-            ),
+            "codec_of_this_process",
+            codec=system.spec,
+            type="a class" if isinstance(system.live, type) else "an object",
             hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
         )
     require_codec(name, system.spec)

@@ -60,7 +60,10 @@ class CodebookCounts:
         if outside.any():
             worst = int(outside.argmax())
             raise UserError(
-                Diagnostic("codes_out_of_range", codebook=worst, count=int(outside[worst]), cardinality=cardinality),
+                "codes_out_of_range",
+                codebook=worst,
+                count=int(outside[worst]),
+                cardinality=cardinality,
                 hint="the codec declares a smaller cardinality than it uses, or gives codes for padding",
             )
         counts = np.stack([np.bincount(row, minlength=cardinality) for row in codes])

@@ -68,9 +68,9 @@ def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) 
                 continue
             try:
                 if anchor not in points:
-                    raise UserError(Diagnostic("no_anchor_value", anchor=anchor))
+                    raise UserError("no_anchor_value", anchor=anchor)
                 if facts["higher_is_better"] is None:
-                    raise UserError(Diagnostic("no_direction"))
+                    raise UserError("no_direction")
                 value = bd_rate(anchor=points[anchor], test=test, higher_is_better=facts["higher_is_better"])
                 out[metric][name] = {"value": value, "reason": None}
             except UserError as error:

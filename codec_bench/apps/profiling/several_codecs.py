@@ -174,7 +174,7 @@ def measure_codecs(request: ProfileRun) -> dict[str, Any]:
     results = {name: results[name] for name in request.codecs}
     if all(sections["load"]["state"] == "failed" for sections in results.values()):
         name, sections = next(iter(results.items()))
-        raise UserError(Diagnostic("codec_cannot_be_loaded", codec=name, reason=sections["load"]["reason"]))
+        raise UserError("codec_cannot_be_loaded", codec=name, reason=sections["load"]["reason"])
     for sections in results.values():
         _gather_findings(sections)
     names = _names(request, results)
@@ -372,7 +372,7 @@ def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
         except RunMismatch:
             continue
         return out
-    raise UserError(Diagnostic("too_many_runs", folder=folder, count=_FOLDERS), hint="name another folder with --out")
+    raise UserError("too_many_runs", folder=folder, count=_FOLDERS, hint="name another folder with --out")
 
 
 def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:

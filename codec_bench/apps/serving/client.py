@@ -16,7 +16,7 @@ from http.client import HTTPException
 from typing import Any
 
 from codec_bench.apps.serving.items import AudioInput, BadItem, Item, QueueFull, Result, as_item, audio_bytes
-from codec_bench.messages import Diagnostic, as_reason, read
+from codec_bench.messages import as_reason, read
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Score
 
@@ -118,8 +118,7 @@ class RemoteScorer:
                 time.sleep(0.1 * 2**attempt)
             except (OSError, HTTPException, ValueError) as error:
                 raise UserError(
-                    Diagnostic("service_unreachable", url=self._url, cause=error),
-                    hint="is codec-bench serve running there?",
+                    "service_unreachable", url=self._url, cause=error, hint="is codec-bench serve running there?"
                 ) from error
         raise AssertionError
 

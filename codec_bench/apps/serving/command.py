@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from codec_bench.config.option import SEVERAL
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Device, Set, Workers
 from codec_bench.terminal.output import talk
@@ -55,11 +54,10 @@ def serve(
     if token_env is not None:
         token = os.environ.get(token_env)
         if not token:
-            raise UserError(Diagnostic("token_variable_empty", variable=token_env), hint=f"export {token_env}=...")
+            raise UserError("token_variable_empty", variable=token_env, hint=f"export {token_env}=...")
     if host not in LOOPBACK and token is None:
         raise UserError(
-            Diagnostic("host_without_token", host=host),
-            hint="name the environment variable that holds one with --token-env",
+            "host_without_token", host=host, hint="name the environment variable that holds one with --token-env"
         )
     check_port(host, port)
     parsed = parse_reward(reward) if reward is not None and is_reward_file(reward) else reward

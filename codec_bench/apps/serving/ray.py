@@ -40,7 +40,6 @@ from codec_bench.apps.serving.scorer import (
 )
 from codec_bench.apps.serving.server import Service, run_service
 from codec_bench.config import fit, load_mapping
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 HOP_HEADERS = {"connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -151,7 +150,7 @@ class Replica:
     def __init__(self, arguments: Arguments, references: Any) -> None:
         token = os.environ.get(arguments.token_env, "") if arguments.token_env else None
         if token == "":
-            raise UserError(Diagnostic("token_variable_empty_on_node", variable=arguments.token_env))
+            raise UserError("token_variable_empty_on_node", variable=arguments.token_env)
         self._scorer = Scorer(
             arguments.metrics, device="auto" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu",
             workers=arguments.cpus,

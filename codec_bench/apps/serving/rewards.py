@@ -128,15 +128,14 @@ def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Map
         steps = (Transform(negate=True),) if better[reward] is False else ()
         return RewardSpec(terms={reward: Term(metric=reward, transform=steps)})
     if isinstance(reward, str) and not is_reward_file(reward):
-        raise UserError(
-            Diagnostic("not_a_reward", reward=reward),
-            hint=f"scored are {', '.join(better)}",
-        )
+        raise UserError("not_a_reward", reward=reward, hint=f"scored are {', '.join(better)}")
     spec = parse_reward(reward)
     for name, term in spec.terms.items():
         if term.metric not in better:
             raise UserError(
-                Diagnostic("reward_reads_unscored", term=name, metric=term.metric),
+                "reward_reads_unscored",
+                term=name,
+                metric=term.metric,
                 hint=f"scored are {', '.join(better)}; add it to the metrics",
             )
     return spec

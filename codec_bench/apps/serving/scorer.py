@@ -185,14 +185,12 @@ class Scorer:
         reference = self._reference(one)
         with self._lock:
             if self._closed or self._fault is not None:
-                raise UserError(Diagnostic("scorer_ended", cause=self._fault or "it was closed"))
+                raise UserError("scorer_ended", cause=self._fault or "it was closed")
             if self._open >= self._most:
-                raise QueueFull(
-                    Diagnostic("queue_full", items=self._open, most=self._most), hint="try again in a second"
-                )
+                raise QueueFull("queue_full", items=self._open, most=self._most, hint="try again in a second")
             size = len(data) + len(reference or b"")
             if self._open and self._bytes + size > QUEUE_BYTES:
-                raise QueueFull(Diagnostic("queue_audio_full", mib=self._bytes >> 20), hint="try again in a second")
+                raise QueueFull("queue_audio_full", mib=self._bytes >> 20, hint="try again in a second")
             self._open += 1
             self._bytes += size
         files: list[MemoryFile] = []
@@ -203,8 +201,8 @@ class Scorer:
         except OSError as error:
             self._release(files, size)
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                raise QueueFull(Diagnostic("too_many_files"), hint="try again in a second") from error
-            raise UserError(Diagnostic("no_audio_memory", cause=error.strerror or error)) from error
+                raise QueueFull("too_many_files", hint="try again in a second") from error
+            raise UserError("no_audio_memory", cause=error.strerror or error) from error
         future: Future[Result] = Future()
         start = monotonic()
 
@@ -220,7 +218,7 @@ class Scorer:
         def fail(reason: str) -> None:
             self._release(files, size)
             with suppress(Exception):
-                future.set_exception(UserError(Diagnostic("scorer_ended", cause=reason)))
+                future.set_exception(UserError("scorer_ended", cause=reason))
 
         sample = Sample(
             str(next(self._numbers)), files[1].path if reference is not None else None,
@@ -239,7 +237,7 @@ class Scorer:
             self._inbox.put(LiveSample(sample, names_of, MOST_SECONDS, done, fail, is_cancelled=is_cancelled))
         except RuntimeError as error:
             self._release(files, size)
-            raise UserError(Diagnostic("scorer_closed")) from error
+            raise UserError("scorer_closed") from error
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:

@@ -150,7 +150,7 @@ class Service:
                 async for line in _lines(request, take):
                     number += 1
                     if self.draining:
-                        raise QueueFull(Diagnostic("shutting_down_at_line", line=number))
+                        raise QueueFull("shutting_down_at_line", line=number)
                     while running and (len(running) >= AT_ONCE or open_bytes + len(line) > BODY_BYTES):
                         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     open_bytes += len(line)
@@ -270,7 +270,7 @@ class Service:
         def take(size: int) -> None:
             nonlocal held
             if size > 0 and self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
-                raise QueueFull(Diagnostic("no_room_for_bodies"))
+                raise QueueFull("no_room_for_bodies")
             self.body_bytes += size
             held += size
 
@@ -289,7 +289,7 @@ class Service:
                 if not hmac.compare_digest(token, self.token.encode("utf-8", "replace")):
                     raise BadItem(Diagnostic("token_needed"), code="unauthorised")
             if self.draining and request.method in ("POST", "PUT"):
-                raise QueueFull(Diagnostic("shutting_down"))
+                raise QueueFull("shutting_down")
             with self._room() as take:
                 take(_check_body(request))
                 reply = await handler(request)
@@ -414,7 +414,7 @@ def check_port(host: str, port: int) -> None:
 
 def _unusable_port(host: str, port: int, error: OSError) -> UserError:
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-    return UserError(Diagnostic("port_unusable", port=port, host=host, cause=reason), hint="--port 0 takes a free one")
+    return UserError("port_unusable", port=port, host=host, cause=reason, hint="--port 0 takes a free one")
 
 
 async def run_service(

@@ -22,7 +22,6 @@ from codec_bench.apps.site.contradictions import Contradiction, assign_boards
 from codec_bench.apps.site.contradictions import contradictions as find_contradictions
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
 from codec_bench.apps.site.records import content_of, describe_run, is_shard, key_of, write_run
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import read_json, write_json
@@ -72,7 +71,7 @@ def site(
     """
 
     if audio_mb < 0:
-        raise UserError(Diagnostic("audio_mb_below_zero", value=audio_mb), hint="0 copies no sound")
+        raise UserError("audio_mb_below_zero", value=audio_mb, hint="0 copies no sound")
     folders, sites = _sorted(runs)
     site_folder = SiteFolder(out, new=bool(folders or sites))
     done = add_runs(site_folder, folders, audio_mb)
@@ -112,7 +111,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
         for entry in other.entries():
             entries.setdefault(entry["key"], entry)
     if not entries:
-        raise UserError(Diagnostic("no_run_to_check"), hint="name run folders, or the folder of a site")
+        raise UserError("no_run_to_check", hint="name run folders, or the folder of a site")
     return find_contradictions(assign_boards(sorted(entries.values(), key=age_key)))
 
 
@@ -244,7 +243,7 @@ def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
         UserError: both are the same folder, or a file of the other site is malformed.
     """
     if site.path.resolve() == other.path.resolve():
-        raise UserError(Diagnostic("site_into_itself", path=site.path), hint="name the folder of another site")
+        raise UserError("site_into_itself", path=site.path, hint="name the folder of another site")
     added: list[str] = []
     replaced: list[str] = []
     unchanged: list[str] = []
@@ -266,7 +265,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:
-        raise UserError(Diagnostic("site_run_lacks", run=key, site=other.path, files=", ".join(lacking)), hint=_AGAIN)
+        raise UserError("site_run_lacks", run=key, site=other.path, files=", ".join(lacking), hint=_AGAIN)
     try:
         (put,) = assign_boards([entry])
         board = boards_of([put], [])
@@ -275,7 +274,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         is_complete = False
     if not is_complete:
-        raise UserError(Diagnostic("site_facts_changed", site=other.path, run=key), hint=_AGAIN)
+        raise UserError("site_facts_changed", site=other.path, run=key, hint=_AGAIN)
     return entry
 
 
@@ -288,8 +287,7 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
     lacking = set(named) - set(files)
     if lacking:
         raise UserError(
-            Diagnostic("site_run_lacks", run=entry["name"], site=other.path, files=", ".join(sorted(lacking))),
-            hint=_AGAIN,
+            "site_run_lacks", run=entry["name"], site=other.path, files=", ".join(sorted(lacking)), hint=_AGAIN
         )
     for name in files:
         payload = other.read_data(f"runs/{key}/{name}")
@@ -297,7 +295,7 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
             try:
                 _with_sound(payload, lambda sound: _sound(site, other, sound))
             except (AttributeError, KeyError, TypeError):
-                raise UserError(Diagnostic("site_file_changed", path=source / name), hint=_AGAIN) from None
+                raise UserError("site_file_changed", path=source / name, hint=_AGAIN) from None
         site.write_data(f"runs/{key}/{name}", payload)
     for name in _FOR_PEOPLE:
         if _is_own(source / name):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, print_json, table, talk
@@ -42,7 +41,7 @@ def site(
     from codec_bench.apps.site.api import site as make_site
 
     if out is None:
-        raise UserError(Diagnostic("no_site_folder"), hint="codec-bench site RUN --out DIR")
+        raise UserError("no_site_folder", hint="codec-bench site RUN --out DIR")
     result = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, notify=talk)
     counts = [("added", result.added), ("replaced", result.replaced), ("left as they are", result.unchanged)]
     talk("runs: " + ", ".join(f"{len(names)} {label}" for label, names in counts))

@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, first_of, on_disk
 from codec_bench.report.page.markup import SHARED, as_json
 from codec_bench.store.files import read_json, write_json, write_text
@@ -52,22 +51,27 @@ class SiteFolder:
         self.path = Path(path)
         self._forgot = False
         if self.path.exists() and not self.path.is_dir():
-            raise UserError(Diagnostic("site_is_file", path=self.path), hint="give another --out")
+            raise UserError("site_is_file", path=self.path, hint="give another --out")
         if is_site(self.path):
             self._facts = read_json(self.path / MARKER)
             if self._facts.get("schema") != SCHEMA or not isinstance(self._facts.get("folders"), dict):
                 raise UserError(
-                    Diagnostic("site_schema", path=self.path, schema=self._facts.get("schema"), expected=SCHEMA),
+                    "site_schema",
+                    path=self.path,
+                    schema=self._facts.get("schema"),
+                    expected=SCHEMA,
                     hint="give another --out, or update codec-bench",
                 )
             return
         if not new:
             raise UserError(
-                Diagnostic("not_a_site", path=self.path, marker=MARKER), hint="make one: codec-bench site RUN --out DIR"
+                "not_a_site", path=self.path, marker=MARKER, hint="make one: codec-bench site RUN --out DIR"
             )
         if self.path.is_dir() and (inside := sorted(path.name for path in self.path.iterdir())):
             raise UserError(
-                Diagnostic("folder_of_something_else", path=self.path, files=first_of(inside, 3)),
+                "folder_of_something_else",
+                path=self.path,
+                files=first_of(inside, 3),
                 hint="give an empty folder, or the folder of a site",
             )
         self._facts = {"schema": SCHEMA, "title": None, "folders": {}}
@@ -94,10 +98,12 @@ class SiteFolder:
                 raise ValueError(f"it is the file of {named}")
             return payload
         except OSError as error:
-            raise UserError(Diagnostic("file_not_readable", path=file, cause=error.strerror or error)) from error
+            raise UserError("file_not_readable", path=file, cause=error.strerror or error) from error
         except (ValueError, RecursionError) as error:
             raise UserError(
-                Diagnostic("site_file_unreadable", path=file, cause=str(error).splitlines()[0]),
+                "site_file_unreadable",
+                path=file,
+                cause=str(error).splitlines()[0],
                 hint="make the site again in a new folder",
             ) from error
 
@@ -123,7 +129,9 @@ class SiteFolder:
         value = self.read_data(f"runs/{key}/run")
         if not isinstance(value, dict) or value.get("key") != key or value.get("schema") != SCHEMA:
             raise UserError(
-                Diagnostic("site_run_changed", path=self.run_folder(key) / "run.js", run=key),
+                "site_run_changed",
+                path=self.run_folder(key) / "run.js",
+                run=key,
                 hint="make the site again in a new folder",
             )
         return value

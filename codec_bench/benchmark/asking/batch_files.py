@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.batches import BatchInterface, BatchOutcome
 from codec_bench.models.endpoints.json_text import parse_json
@@ -123,7 +123,10 @@ class AnswerFiles:
         if not answered and len(places) >= ALIKE and len(words) == 1:
             self._entry |= {"state": "failed", "files": []}
             raise UserError(
-                Diagnostic("batch_refused_alike", requests=len(places), batch=self.batch, message=clean(words.pop())),
+                "batch_refused_alike",
+                requests=len(places),
+                batch=self.batch,
+                message=clean(words.pop()),
                 hint="is a setting of the model wrong? The same command submits the questions again",
             )
         await self._interface.delete(self._entry["file"])

@@ -21,7 +21,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, custom_id
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
-from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
@@ -59,7 +59,8 @@ class Batched:
         model = answering.model
         if not isinstance(model, BatchableModel):
             raise UserError(
-                Diagnostic("no_batches", name=model.info.name),
+                "no_batches",
+                name=model.info.name,
                 hint="leave out --batch; OpenAI's chat models and Gemini take batches",
             )
         self._model, self._writer, self.notify = model, answering.writer, notify
@@ -138,7 +139,8 @@ class Batched:
         self._save()
         if self._stopped:
             raise UserError(
-                Diagnostic("batches_stopped", causes="; ".join(self._stopped.values())),
+                "batches_stopped",
+                causes="; ".join(self._stopped.values()),
                 hint="answers so far are recorded; the same command submits the rest again",
             )
         running = self._running()
@@ -147,7 +149,11 @@ class Batched:
             names = first_of([str(entry["id"]) for entry in running], 3)
             waiting = "requests wait" if count != 1 else "request waits"
             raise AnswersPending(
-                Diagnostic("answers_pending", count=count, unit=waiting, batches=_batches(len(running)), names=names),
+                "answers_pending",
+                count=count,
+                unit=waiting,
+                batches=_batches(len(running)),
+                names=names,
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
@@ -165,8 +171,7 @@ class Batched:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
                     raise UserError(
-                        Diagnostic("limit_reached", cause=self._spending.budget.stop_reason),
-                        hint=self._spending.budget.hint,
+                        "limit_reached", cause=self._spending.budget.stop_reason, hint=self._spending.budget.hint
                     )
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
@@ -215,7 +220,8 @@ class Batched:
         if time() - entry["when"] < SETTLED_S:
             count = len(entry["keys"])
             raise UserError(
-                Diagnostic("batch_unknown", requests=count),
+                "batch_unknown",
+                requests=count,
                 hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch first",
             )
         self._entries.remove(entry)
@@ -236,7 +242,7 @@ class Batched:
             entry["file"] = await self._interface.upload(file.close(), mark)
         except (RequestFailed, UserError) as error:
             message = error.message if isinstance(error, UserError) else error.reason
-            raise UserError(Diagnostic("batch_not_uploaded", message=message), hint=_NO_BATCHES) from None
+            raise UserError("batch_not_uploaded", message=message, hint=_NO_BATCHES) from None
         try:
             entry["when"] = time()
             self._entries.append(entry)
@@ -249,7 +255,7 @@ class Batched:
             self._entries = [other for other in self._entries if other is not entry]
             self._save()
             hint = no.hint if isinstance(no, Denied) else _NO_BATCHES
-            raise UserError(Diagnostic("batch_refused", cause=no.reason), hint=hint) from None
+            raise UserError("batch_refused", cause=no.reason, hint=hint) from None
         else:
             entry["state"] = "running"
             self._save()
@@ -324,7 +330,9 @@ def check_no_batches(writer: AnswerWriter) -> None:
     waiting = [entry for entry in writer.meta(BATCHES) or [] if entry["state"] in ("submitting", "running")]
     if waiting:
         raise UserError(
-            Diagnostic("questions_in_batches", folder=writer.folder, batches=_batches(len(waiting))),
+            "questions_in_batches",
+            folder=writer.folder,
+            batches=_batches(len(waiting)),
             hint="--batch collects the answers; another --out asks every question again",
         )
 

@@ -40,7 +40,6 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, describe_machine, numbers_to_save
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
@@ -267,7 +266,7 @@ async def _ask_one(
         if (estimate := _estimate(one, model, plan, request, answered)) is not None:
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
-            raise UserError(Diagnostic("rounds_take_no_batches", name=one.name), hint="leave out --batch")
+            raise UserError("rounds_take_no_batches", name=one.name, hint="leave out --batch")
         answering = opened(writer=writer)
         batched = Batched(answering, progress.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:
@@ -308,7 +307,9 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     choices = request.choices if one.has_options else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
-            Diagnostic("repeats_in_rotations", repeats=repeats, name=one.name),
+            "repeats_in_rotations",
+            repeats=repeats,
+            name=one.name,
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:

@@ -15,7 +15,6 @@ from typing import Any
 
 from codec_bench.benchmark.asking.question_loop import plain_fields
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch
 from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.controls import ANOTHER, CONTROL
@@ -39,19 +38,22 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
         return smaller  # something else differs, which the writer of the record reports
     limit_now, draws = requested["limit"], requested["repeats"]
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
-        raise RunMismatch(
-            Diagnostic("choice_fixed_by_sounds", folder=folder),
-            hint="give another --out, or the same --limit",
-        )
+        raise RunMismatch("choice_fixed_by_sounds", folder=folder, hint="give another --out, or the same --limit")
     if limit_now is not None and (limit is None or limit_now < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
-            Diagnostic("limit_lowered", folder=folder, size=size, limit=limit_now),
+            "limit_lowered",
+            folder=folder,
+            size=size,
+            limit=limit_now,
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
     if draws < repeats:
         raise RunMismatch(
-            Diagnostic("repeats_lowered", folder=folder, repeats=repeats, draws=draws),
+            "repeats_lowered",
+            folder=folder,
+            repeats=repeats,
+            draws=draws,
             hint=f"give another --out, or --repeats {repeats} or more",
         )
     return smaller
@@ -81,6 +83,8 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
 
 def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
     return RunMismatch(
-        Diagnostic("choice_cannot_grow", folder=writer.folder, cause=why),
+        "choice_cannot_grow",
+        folder=writer.folder,
+        cause=why,
         hint="give another --out. If rows hold several questions, take limits that are multiples of their number",
     )

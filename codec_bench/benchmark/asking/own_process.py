@@ -20,7 +20,6 @@ from typing import Any
 from codec_bench.config.registry import is_own_code, load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -108,7 +107,7 @@ class ModelProcess(Model):
         try:
             await self._started()
         except ProcessEnded as error:
-            raise UserError(Diagnostic("model_not_started", model=self.info.name, cause=error)) from error
+            raise UserError("model_not_started", model=self.info.name, cause=error) from error
 
     async def describe(self) -> Mapping[str, Any]:
         """What the model's service reports."""

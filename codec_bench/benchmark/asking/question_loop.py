@@ -183,7 +183,9 @@ class Asking:
         before = self._sounds.get(number)
         if before is not None and before != sounds_hash(question):
             raise RunMismatch(
-                Diagnostic("question_changed", id=question.id, folder=self._writer.folder),
+                "question_changed",
+                id=question.id,
+                folder=self._writer.folder,
                 hint="use another --out, or the data of the run",
             )
 
@@ -256,7 +258,7 @@ class Asking:
         hint = option_hint(self._model, "max_tokens", 4 * (room or 1024))
         if has_option(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
-        raise UserError(Diagnostic("answers_empty_at_limit", count=self._empty, model=name, tokens=room), hint=hint)
+        raise UserError("answers_empty_at_limit", count=self._empty, model=name, tokens=room, hint=hint)
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
         source = question.audio.source if question.audio is not None else None
@@ -281,7 +283,9 @@ class Asking:
             return None, Diagnostic("answer_audio_not_stored", cause=error.message)
         except (OSError, RuntimeError) as error:
             raise UserError(
-                Diagnostic("answer_audio_not_written", path=folder / stem, cause=error),
+                "answer_audio_not_written",
+                path=folder / stem,
+                cause=error,
                 hint="answers so far are recorded; free some disk space and run the same command again",
             ) from error
 
@@ -317,7 +321,7 @@ def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tu
     except AudioError:
         return None, (audio.duration_s, audio.sample_rate_hz, audio.channels)
     except (OSError, RuntimeError) as error:
-        raise UserError(Diagnostic("question_audio_not_written", path=writer.folder / name, cause=error)) from error
+        raise UserError("question_audio_not_written", path=writer.folder / name, cause=error) from error
     return stored_sound, (audio.duration_s, audio.sample_rate_hz, audio.channels)
 
 

@@ -466,6 +466,8 @@ class Answering:
         changed = [f"{n} was {was[n]!r}, now {is_now[n]!r}" for n in was if n in is_now and was[n] != is_now[n]]
         if changed:
             raise RunMismatch(
-                Diagnostic("other_model_behind_name", folder=self.writer.folder, changes="; ".join(changed)),
+                "other_model_behind_name",
+                folder=self.writer.folder,
+                changes="; ".join(changed),
                 hint="use another --out, or serve the model of the run",
             )

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
@@ -51,8 +50,7 @@ class Budget:
         """The error of a reached limit, with the number of questions or verdicts not sent."""
         were = "s were" if held_back != 1 else " was"
         return UserError(
-            Diagnostic("spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were),
-            hint=self.hint,
+            "spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were, hint=self.hint
         )
 
     def open_account(self, model: Model | None = None) -> Spending:

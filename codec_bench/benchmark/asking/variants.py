@@ -34,7 +34,6 @@ from codec_bench.benchmark.reading.choices import (
     remove_label,
 )
 from codec_bench.benchmark.reading.words import plain
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models import option_hint
 from codec_bench.models.base import Model
@@ -109,7 +108,7 @@ def check_repeats(repeats: object) -> None:
         UserError: it is not a whole number from 1 to 1,000.
     """
     if not isinstance(repeats, int) or isinstance(repeats, bool) or not 1 <= repeats <= MOST:
-        raise UserError(Diagnostic("repeats_form", repeats=repeats, most=MOST))
+        raise UserError("repeats_form", repeats=repeats, most=MOST)
 
 
 def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model: Model) -> None:
@@ -120,7 +119,10 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
     """
     if repeats > 1 and decoding.get("temperature") == 0:
         raise UserError(
-            Diagnostic("repeats_of_greedy", benchmark=benchmark, repeats=repeats, name=model.info.name),
+            "repeats_of_greedy",
+            benchmark=benchmark,
+            repeats=repeats,
+            name=model.info.name,
             hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question "
             "is sent once",
         )
@@ -161,7 +163,7 @@ def check_orders(order: object) -> None:
         UserError: it is unknown.
     """
     if order not in ORDERS:
-        raise UserError(Diagnostic("option_order", order=order, known=", ".join(ORDERS)))
+        raise UserError("option_order", order=order, known=", ".join(ORDERS))
 
 
 def arrange_options(question: Question, ordering: str, seed: int) -> list[Question]:

@@ -13,7 +13,6 @@ from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.benchmark.reading import version_steps
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Wants, Windows
@@ -170,7 +169,7 @@ class Benchmark:
             UserError: there is no prompt for such a model, or the benchmark is for codecs and has no prompt.
         """
         if self.spec.prompt is None:
-            raise UserError(Diagnostic("benchmark_of_codecs", name=self.name), hint="run it with --codec, or with eval")
+            raise UserError("benchmark_of_codecs", name=self.name, hint="run it with --codec, or with eval")
         if self.wants == "likelihood":  # the two sounds are named, whatever else the model reads
             info = replace(info, reads="fields")
         return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.decoding(info))

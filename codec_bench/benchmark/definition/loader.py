@@ -23,7 +23,6 @@ from codec_bench.benchmark.definition.finding import Location, findings, fit_lin
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
 from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 FILE = "benchmark.yaml"
@@ -99,10 +98,10 @@ def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
     document, lines = load_yaml_with_lines(file)
     family = os.path.basename(os.path.dirname(os.path.abspath(file)))
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise UserError(Diagnostic("definition_not_a_mapping", file=file))
+        raise UserError("definition_not_a_mapping", file=file)
     rows = document.get("matrix")
     if rows is not None and (not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows)):
-        raise UserError(Diagnostic("matrix_form", file=file, line=line_of(lines, ("matrix",))))
+        raise UserError("matrix_form", file=file, line=line_of(lines, ("matrix",)))
     of_all = {location: line for location, line in lines.items() if location[:1] != ("matrix",)}
     names: set[str] = set()
     for index, row in enumerate(rows or [{}]):
@@ -111,7 +110,10 @@ def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
         yield from wrong
         if entry.name in names:
             yield UserError(
-                Diagnostic("name_twice", file=file, line=line_of(lines, ("matrix", index)), name=entry.name),
+                "name_twice",
+                file=file,
+                line=line_of(lines, ("matrix", index)),
+                name=entry.name,
                 hint="name the entries by a pattern such as name: 'mine-{part}'",
             )
             continue
@@ -126,7 +128,7 @@ def _index() -> dict[str, str]:
     for file in definitions():
         for entry in _read_once(str(file)):
             if entry.name in file_of:
-                raise UserError(Diagnostic("defined_twice", name=entry.name, other=file_of[entry.name], file=file))
+                raise UserError("defined_twice", name=entry.name, other=file_of[entry.name], file=file)
             file_of[entry.name] = str(file)
     return file_of
 
@@ -182,7 +184,7 @@ def own_file(path: str) -> tuple[str, str | None]:
     expanded = os.path.expanduser(head if entry_name is not None else path)
     file = os.path.join(expanded, FILE) if os.path.isdir(expanded) else expanded
     if not os.path.isfile(file):
-        raise UserError(Diagnostic("no_benchmark_file", path=path, file=file), hint=f"expected a folder with {FILE}")
+        raise UserError("no_benchmark_file", path=path, file=file, hint=f"expected a folder with {FILE}")
     return file, entry_name
 
 
@@ -195,9 +197,7 @@ def _read_own(path: str) -> DefinitionEntry:
         return entries[0]
     names = [entry.name for entry in entries]
     if entry_name is None:
-        raise UserError(
-            Diagnostic("several_definitions", path=path, benchmarks=len(names)), hint=f"name one: {path}:{names[0]}"
-        )
+        raise UserError("several_definitions", path=path, benchmarks=len(names), hint=f"name one: {path}:{names[0]}")
     if canonical(entry_name) not in names:
         raise UnknownName(f"benchmark in '{file}'", entry_name, names)
     return entries[names.index(canonical(entry_name))]
@@ -219,7 +219,7 @@ def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) 
             _put(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
         wrong = _wrong_setting(document, overrides)
         if wrong:
-            raise UserError(Diagnostic("setting_unknown", name=entry.name, setting=wrong[0]), hint=wrong[1])
+            raise UserError("setting_unknown", name=entry.name, setting=wrong[0], hint=wrong[1])
     return fit_lines(document, BenchmarkSpec, entry.file, entry.lines)
 
 
@@ -261,7 +261,7 @@ def _entry(
     settings = row.get("set") or {}
     if not isinstance(settings, dict) or not all(isinstance(field, str) for field in settings):
         line = line_of(lines, ("matrix", index, "set"))
-        wrong.append(UserError(Diagnostic("matrix_set_form", file=file, line=line)))
+        wrong.append(UserError("matrix_set_form", file=file, line=line))
         settings = {}
     here = {**of_all} if settings else of_all
     for field, value in settings.items():
@@ -284,9 +284,7 @@ def _entry(
             wrong.append(error)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         line = line_of(lines, ("name",))
-        wrong.append(
-            UserError(Diagnostic("name_form", file=file, line=line, name=name), hint="lower case, digits and hyphens")
-        )
+        wrong.append(UserError("name_form", file=file, line=line, name=name, hint="lower case, digits and hyphens"))
     return DefinitionEntry(str(name), body, here, file, family)
 
 
@@ -299,17 +297,12 @@ def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
     held = load_yaml(pins)
     pin = held.get(name) if isinstance(held, dict) else None
     if not isinstance(pin, dict):
-        raise UserError(
-            Diagnostic("no_pins", pins=pins, name=name), hint=f"codec-bench validate {name} --hub --pins {pins}"
-        )
+        raise UserError("no_pins", pins=pins, name=name, hint=f"codec-bench validate {name} --hub --pins {pins}")
     return {**body, "data": {**{key: pin[there] for key, there in PINNED.items() if pin.get(there)}, **data}}
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:
-    return UserError(
-        Diagnostic("no_matrix_key", file=file, line=line, key=key),
-        hint=f"its keys are {', '.join(keys) or 'none'}",
-    )
+    return UserError("no_matrix_key", file=file, line=line, key=key, hint=f"its keys are {', '.join(keys) or 'none'}")
 
 
 def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Location) -> Any:
@@ -332,14 +325,14 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
 
 def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
     if base in _extending:
-        raise UserError(Diagnostic("extends_itself", file=file, line=line, base=base))
+        raise UserError("extends_itself", file=file, line=line, base=base)
     _extending.append(base)
     try:
         if is_path(base):
             base = os.path.join(os.path.dirname(os.path.abspath(file)), base)
         return _merged(find_entry(base).document, body)
     except UnknownName as error:
-        raise UserError(Diagnostic("at_line", file=file, line=line, cause=error.message), hint=error.hint) from error
+        raise UserError("at_line", file=file, line=line, cause=error.message, hint=error.hint) from error
     finally:
         _extending.pop()
 
@@ -361,7 +354,7 @@ def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) ->
     for key in path[:-1]:
         inner = {} if here.get(key) is None else here[key]
         if not isinstance(inner, dict):
-            raise UserError(Diagnostic("setting_not_a_mapping", subject=subject, key=key))
+            raise UserError("setting_not_a_mapping", subject=subject, key=key)
         here[key] = inner = dict(inner)
         here = inner
     here[path[-1]] = value

@@ -16,7 +16,6 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.config.network import offline
 from codec_bench.data.hub import Repository, find_repository
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.store.answers import digest_of
 
@@ -79,10 +78,10 @@ def read_state(one: Benchmark) -> HubState:
 
 def _on_the_hub(one: Benchmark) -> Repository:
     if (forbidden := offline()) is not None:
-        raise UserError(Diagnostic("network_forbidden", name=one.name, forbidden=forbidden), hint=f"unset {forbidden}")
+        raise UserError("network_forbidden", name=one.name, forbidden=forbidden, hint=f"unset {forbidden}")
     repository = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
     if repository.root is not None:
-        raise UserError(Diagnostic("hub_did_not_answer", name=one.name), hint="check the network")
+        raise UserError("hub_did_not_answer", name=one.name, hint="check the network")
     return repository
 
 
@@ -100,15 +99,13 @@ def _decoded(first: QuestionStream) -> dict[str, Any] | None:
     try:
         sound = clip.read()
     except AudioError as error:
-        raise UserError(
-            Diagnostic("first_sound_not_decoded", name=name, cause=error.message), hint=error.hint
-        ) from error
+        raise UserError("first_sound_not_decoded", name=name, cause=error.message, hint=error.hint) from error
     return {"column": name, "rate_hz": sound.sample_rate_hz, "duration_s": round(sound.duration_s, 3)}
 
 
 def _sounds(first: QuestionStream) -> Iterator[tuple[str, Clip]]:
     for question in first:
         if question.problem is not None:
-            raise UserError(Diagnostic("first_row_without_question", cause=question.problem))
+            raise UserError("first_row_without_question", cause=question.problem)
         for name, value in question.fields.items():
             yield from ((name, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, Clip))

@@ -23,7 +23,6 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import ContentPart, PromptSpec, Template, Turn
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Message, Request, Wants
@@ -49,7 +48,11 @@ def check_wording(wording: str) -> None:
     """
     if wording not in (SEEDED, FIRST, EACH) and not (wording.isdecimal() and int(wording) >= 1):
         raise UserError(
-            Diagnostic("wording_form", wording=wording, seeded=SEEDED, first=FIRST, each=EACH),
+            "wording_form",
+            wording=wording,
+            seeded=SEEDED,
+            first=FIRST,
+            each=EACH,
             hint="--prompts 3 asks every question in the third wording",
         )
 
@@ -113,7 +116,9 @@ class Prompt:
         if not getattr(self.template, self.reads):
             other = "fields" if self.reads == "messages" else "messages"
             raise UserError(
-                Diagnostic("prompt_lacks_part", name=self.name, reads=self.reads),
+                "prompt_lacks_part",
+                name=self.name,
+                reads=self.reads,
                 hint=f"the prompt is for models that read {other}",
             )
         for content_part in self.parts():
@@ -124,7 +129,7 @@ class Prompt:
             hint = (
                 f"give a number up to {self.wordings}" if self.wordings else "it has one wording; leave out --prompts"
             )
-            raise UserError(Diagnostic("no_wording", name=self.name, wording=self.wording), hint=hint)
+            raise UserError("no_wording", name=self.name, wording=self.wording, hint=hint)
 
     @property
     def wordings(self) -> int:
@@ -215,7 +220,7 @@ class Prompt:
             held = question.audio
         clips = tuple(held) if isinstance(held, list) else (held,)
         if not clips or not all(isinstance(clip, Clip) for clip in clips):
-            raise UserError(Diagnostic("prompt_needs_sound", name=self.name, sound=content_part.audio, id=question.id))
+            raise UserError("prompt_needs_sound", name=self.name, sound=content_part.audio, id=question.id)
         return clips
 
 
@@ -281,11 +286,11 @@ def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
         for chunk in _compiled(template).generate(values):
             length += len(chunk)
             if length > LIMIT:
-                raise UserError(Diagnostic("prompt_too_long", subject=subject, most=LIMIT))
+                raise UserError("prompt_too_long", subject=subject, most=LIMIT)
             pieces.append(chunk)
     except (TemplateError, TypeError, ValueError) as error:
         hint = f"known names: {', '.join(sorted(values))}"
-        raise UserError(Diagnostic("prompt_not_rendered", subject=subject, cause=error), hint=hint) from error
+        raise UserError("prompt_not_rendered", subject=subject, cause=error, hint=hint) from error
     return "".join(pieces).strip()
 
 
@@ -351,17 +356,17 @@ def _parsed(template: str) -> Any:
     try:
         tree = _environment().parse(template)
     except TemplateSyntaxError as error:
-        raise UserError(Diagnostic("not_a_template", template=_short(template), cause=error.message)) from error
+        raise UserError("not_a_template", template=_short(template), cause=error.message) from error
     except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
-        raise UserError(Diagnostic("not_a_template", template=_short(template), cause=error)) from error
+        raise UserError("not_a_template", template=_short(template), cause=error) from error
     for node in tree.find_all(nodes.Node):
         kind = type(node).__name__
         if kind not in _NODES:
-            raise UserError(Diagnostic("template_forbidden", template=_short(template), kind=kind))
+            raise UserError("template_forbidden", template=_short(template), kind=kind)
         if kind == "For" and next(iter(node.find_all(nodes.For)), None) is not None:
-            raise UserError(Diagnostic("template_loop_in_loop", template=_short(template)))
+            raise UserError("template_loop_in_loop", template=_short(template))
         if kind == "Filter" and node.name not in _FILTERS:
-            raise UserError(Diagnostic("no_filter", name=node.name), hint=f"known filters: {', '.join(_FILTERS)}")
+            raise UserError("no_filter", name=node.name, hint=f"known filters: {', '.join(_FILTERS)}")
     return tree
 
 

@@ -103,7 +103,7 @@ class QuestionStream:
         folder: str | os.PathLike[str] = ".",
     ) -> None:
         if limit is not None and limit < 1:
-            raise UserError(Diagnostic("limit_too_low", limit=limit))
+            raise UserError("limit_too_low", limit=limit)
         self.name, self._data, self._constants, self._demanded = name, data, dict(constants), demanded
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
         self._texts = texts
@@ -185,12 +185,14 @@ class QuestionStream:
 
     def _check_columns(self, opened: Opened) -> None:
         if opened.columns is not None and not opened.columns:
-            raise UserError(Diagnostic("benchmark_data_empty", data=opened.rows.name, benchmark=self.name))
+            raise UserError("benchmark_data_empty", data=opened.rows.name, benchmark=self.name)
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
-                Diagnostic(
-                    "benchmark_column_missing", name=self.name, field=name, column=column, data=opened.rows.name
-                ),
+                "benchmark_column_missing",
+                name=self.name,
+                field=name,
+                column=column,
+                data=opened.rows.name,
                 hint=between_others(opened.columns)
                 or f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
             )
@@ -215,7 +217,8 @@ class QuestionStream:
                 f"not {name}: {', '.join(_listed(texts))}" for name, texts in (self._data.unless or {}).items()
             ]
             raise UserError(
-                Diagnostic("no_row_of_benchmark", name=self.name),
+                "no_row_of_benchmark",
+                name=self.name,
                 hint=f"it takes rows with {'; '.join(conditions) or 'a row that they are joined with'}",
             )
 
@@ -312,7 +315,9 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
         lacking = f": there is no folder '{folder}'" if named else ""
         folder_path = os.path.join(there, str(data.repository))
         raise UserError(
-            Diagnostic("data_not_obtained", name=name, details=lacking),
+            "data_not_obtained",
+            name=name,
+            details=lacking,
             hint=f"{data.obtain.rstrip('.')}. Put them into {folder_path} and give --data {there}",
         )
 

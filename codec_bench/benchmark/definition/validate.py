@@ -391,7 +391,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
             metric = load_answer_metric(member)
             missing = [need for need in metric.needs if names is not None and need not in names]
             if missing:
-                raise UserError(Diagnostic("metric_needs_column", metric=member, name=missing[0]))
+                raise UserError("metric_needs_column", metric=member, name=missing[0])
             if metric.compares and names is not None and not _has_reference(spec):
                 hint = "data.columns: {reference: COLUMN} names the column of the expected answer"
                 problem = Diagnostic("metric_needs_reference", metric=member)
@@ -404,7 +404,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
         rubric = read_config(_RUBRICS, argument)
         missing = [need for need in rubric.get("needs") or () if names is not None and need not in names]
         if missing:
-            raise UserError(Diagnostic("rubric_needs_column", metric=name, name=missing[0]))
+            raise UserError("rubric_needs_column", metric=name, name=missing[0])
         return
     for member in expand([name]):
         try:
@@ -415,7 +415,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
                 raise  # its argument is what is not known
             raise UserError(error.message, hint=suggest(Spec.parse(member).name, known) or error.hint) from None
     if spec.wants != "audio" and spec.kind != "codec":
-        raise UserError(Diagnostic("metric_of_sound", metric=name), hint="wants: audio")
+        raise UserError("metric_of_sound", metric=name, hint="wants: audio")
 
 
 def _to_finding(file: str, error: UserError) -> DefinitionFinding:

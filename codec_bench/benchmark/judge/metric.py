@@ -73,9 +73,7 @@ def load_judge_metric(name: str, judge: str | None = None, baseline: str = "") -
     """
     spec = Spec.parse(name)
     if spec.name != STEM or spec.argument is None or spec.point is not None:
-        raise UserError(
-            Diagnostic("no_rubric_named", name=name), hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics"
-        )
+        raise UserError("no_rubric_named", name=name, hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
     return JudgeMetric(spec.argument, judge, baseline)
 
 
@@ -97,18 +95,18 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     rubric = load_judge_metric(with_own_rubrics(name, folder)).rubric
     missing = [need for need in rubric.needs if need not in names]
     if missing:
-        raise UserError(Diagnostic("rubric_needs_field", name=name, column=missing[0]))
+        raise UserError("rubric_needs_field", name=name, column=missing[0])
     templates = (rubric.system or "", rubric.prompt)
     for round_field, column in OF_ROUNDS.items():
         if column not in names and any(re.search(rf"\.{round_field}\b", text) for text in templates):
-            raise UserError(Diagnostic("rubric_reads_rounds", name=name, round_field=round_field, column=column))
+            raise UserError("rubric_reads_rounds", name=name, round_field=round_field, column=column)
     known = names | OWN_FIELDS
     criteria = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
     strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - criteria)
     if strange:
         near = difflib.get_close_matches(strange[0], sorted(known), n=2)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
-        raise UserError(Diagnostic("rubric_reads_no_column", name=name, column=strange[0]), hint=hint)
+        raise UserError("rubric_reads_no_column", name=name, column=strange[0], hint=hint)
 
 
 def published_judge(name: str) -> tuple[str, str] | None:
@@ -420,7 +418,7 @@ def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
     columns = {field: texts for field, texts in held.items() if texts is not None}
     if len({len(texts) for texts in columns.values()}) > 1:
         counts = ", ".join(f"{len(texts)} {name}s" for name, texts in columns.items())
-        raise UserError(Diagnostic("rounds_of_answer", id=answer.id, counts=counts))
+        raise UserError("rounds_of_answer", id=answer.id, counts=counts)
     return [
         {name: _fenced(name, str(text), mark) for name, text in zip(columns, texts)} for texts in zip(*columns.values())
     ]

@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.definition.schema import Parameters
 from codec_bench.benchmark.judge.published import READERS
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 KIND = "judge"
@@ -161,14 +160,9 @@ def own_rubric(path: str, folder: str = "") -> str:
     file = os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
     stem, suffix = os.path.splitext(os.path.basename(file))
     if not os.path.isfile(file):
-        raise UserError(
-            Diagnostic("no_rubric_file", file=file), hint="expected a YAML file, such as a copy of a published one"
-        )
+        raise UserError("no_rubric_file", file=file, hint="expected a YAML file, such as a copy of a published one")
     if not _STEM.fullmatch(stem) or suffix not in (".yaml", ".yml"):
-        raise UserError(
-            Diagnostic("rubric_name_form", file=file),
-            hint="letters, digits, hyphens and underscores, and then .yaml",
-        )
+        raise UserError("rubric_name_form", file=file, hint="letters, digits, hyphens and underscores, and then .yaml")
     rubric = fit(_document(file, ()), Rubric, source=file)
     name = f"{stem}-{rubric.digest}"
     _user_rubrics[name] = rubric
@@ -222,22 +216,20 @@ def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
     from codec_bench.config import load_mapping, read_config
 
     if name in extending:
-        raise UserError(Diagnostic("rubric_extends_itself", name=name, known=" -> ".join([*extending, name])))
+        raise UserError("rubric_extends_itself", name=name, known=" -> ".join([*extending, name]))
     is_user_file = is_path(name)
     document = load_mapping(name) if is_user_file else read_config(KIND, name)
     base = document.pop("extends", None)
     if base is None:
         return document
     if not isinstance(base, str):
-        raise UserError(Diagnostic("rubric_base_form", name=name, base=base))
+        raise UserError("rubric_base_form", name=name, base=base)
     if is_user_file and is_path(base):
         base = os.path.normpath(os.path.join(os.path.dirname(name), os.path.expanduser(base)))
     try:
         return {**_document(base, (*extending, name)), **document}
     except UnknownName as error:
-        raise UserError(
-            Diagnostic("rubric_base_faulty", name=name, base=base, cause=error.message), hint=error.hint
-        ) from error
+        raise UserError("rubric_base_faulty", name=name, base=base, cause=error.message, hint=error.hint) from error
 
 
 def rubric_names() -> list[str]:

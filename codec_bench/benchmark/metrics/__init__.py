@@ -19,7 +19,6 @@ from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 TABLE = {
@@ -92,12 +91,12 @@ def load_answer_metric(text: str) -> AnswerMetric:
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
         raise UnknownName("metric of answers", spec.name, answer_metric_names())
     if spec.name in _SHARED and spec.argument is None:
-        raise UserError(Diagnostic("metric_without_side", text=text), hint=f"{spec.name}[answer]")
+        raise UserError("metric_without_side", text=text, hint=f"{spec.name}[answer]")
     values = {"variant": spec.argument, "point": spec.point}
     options: dict[str, Any] = {key: value for key, value in values.items() if value is not None}
     metric = call_with_known(REGISTRY.resolve(spec.name), options)
     if not isinstance(metric, AnswerMetric):
-        raise UserError(Diagnostic("not_a_metric_of_answers", text=text), hint="derive its class from AnswerMetric")
+        raise UserError("not_a_metric_of_answers", text=text, hint="derive its class from AnswerMetric")
     return metric
 
 

@@ -115,6 +115,9 @@ def _metric(tokeniser: str, effective_order: bool) -> Any:
         if tokeniser in PACKAGES:
             raise MissingExtra(f"BLEU with the tokeniser '{tokeniser}'", PACKAGES[tokeniser], "text") from error
         raise MissingResource(
-            Diagnostic("tokeniser_not_made", tokeniser=tokeniser, type=type(error).__name__, cause=error),
+            "tokeniser_not_made",
+            tokeniser=tokeniser,
+            type=type(error).__name__,
+            cause=error,
             hint="flores101 and flores200 download a model once; run it with a network, or use bleu[char]",
         ) from error

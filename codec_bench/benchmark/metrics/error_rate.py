@@ -42,9 +42,7 @@ class _AnswerErrorRate(AnswerMetric):
 
     def __init__(self, variant: str = "answer", point: str | None = None) -> None:
         if variant != "answer":
-            raise UserError(
-                Diagnostic("no_variant_of_metric", stem=self.stem, variant=variant), hint=f"{self.stem}[answer]@RULE"
-            )
+            raise UserError("no_variant_of_metric", stem=self.stem, variant=variant, hint=f"{self.stem}[answer]@RULE")
         self._rule = get_rule(point or RULE)
         self.name = f"{self.stem}[answer]" + (f"@{point}" if point else "")
         self.protocol = f"{self.stem}/answer/{self._rule.name}"

@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import WordMetric
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.types import Score
 
@@ -78,7 +77,7 @@ def _wordnet(nltk: Any) -> Any:
     if os.path.isfile(os.path.join(_SYSTEM, "data.noun")):
         return _system_wordnet()
     raise MissingResource(
-        Diagnostic("no_wordnet"),
+        "no_wordnet",
         hint="run python -m nltk.downloader wordnet, install Debian's wordnet-base, or use meteor[exact-stem]",
     )
 

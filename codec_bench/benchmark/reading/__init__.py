@@ -22,7 +22,6 @@ from codec_bench.benchmark.reading import number, option, sections, structure, u
 from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Step, Unparsed
 from codec_bench.config import config_names, read_config
 from codec_bench.config.registry import Spec
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 TRANSCRIPT = "transcript"
@@ -78,20 +77,17 @@ def load_steps(names: Sequence[str]) -> Chain:
         UserError: a step lacks its argument or takes none, or `transcript` is not the first step.
     """
     if isinstance(names, str):
-        raise UserError(Diagnostic("steps_not_a_list", names=names), hint=f"write ['{names}']")
+        raise UserError("steps_not_a_list", names=names, hint=f"write ['{names}']")
     steps: list[Step] = []
     recogniser = None
     for index, text in enumerate(names):
         name, argument = _split_step(text)
         if name == TRANSCRIPT:
             if index:
-                raise UserError(
-                    Diagnostic("step_order", text=text, names=names[index - 1]), hint="put the transcript first"
-                )
+                raise UserError("step_order", text=text, names=names[index - 1], hint="put the transcript first")
             if argument is None:
                 raise UserError(
-                    Diagnostic("step_without_recogniser", text=text),
-                    hint="name one, such as transcript[whisper-large-v3]",
+                    "step_without_recogniser", text=text, hint="name one, such as transcript[whisper-large-v3]"
                 )
             recogniser = argument
         else:
@@ -124,7 +120,7 @@ def _split_step(text: str) -> tuple[str, str | None]:
     if not bracket:
         return Spec.parse(name).name, None
     if not argument.endswith("]") or len(argument) < 2:
-        raise UserError(Diagnostic("not_a_step", text=text), hint="expected NAME or NAME[ARGUMENT]")
+        raise UserError("not_a_step", text=text, hint="expected NAME or NAME[ARGUMENT]")
     return name, argument[:-1]
 
 
@@ -133,11 +129,11 @@ def _built(text: str, name: str, argument: str | None) -> Step:
         return MAY_HAVE_ARGUMENT[name](argument)
     if name in WITH_ARGUMENT:
         if argument is None:
-            raise UserError(Diagnostic("step_needs_argument", name=name), hint=f"write {name}[ARGUMENT]")
+            raise UserError("step_needs_argument", name=name, hint=f"write {name}[ARGUMENT]")
         return WITH_ARGUMENT[name](argument)
     if name in PLAIN:
         if argument is not None:
-            raise UserError(Diagnostic("step_without_argument", name=name, text=text, argument=argument))
+            raise UserError("step_without_argument", name=name, text=text, argument=argument)
         return PLAIN[name]
     raise UnknownName("post-processing step", name, step_names())
 

@@ -120,9 +120,7 @@ def label(listed: str | None) -> Step:
     """
     labels_listed = [name.strip() for name in listed.split(",") if name.strip()] if listed else None
     if listed is not None and not labels_listed:
-        raise UserError(
-            Diagnostic("step_without_label", listed=listed), hint="name some, such as label[happy,sad,neutral]"
-        )
+        raise UserError("step_without_label", listed=listed, hint="name some, such as label[happy,sad,neutral]")
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         labels = labels_listed or labels_of(fields.get("labels"))

@@ -195,7 +195,7 @@ def _first_option(default: str) -> Callable[[str | None], Step]:
 
 def _qwen_asr(language: str | None) -> Step:
     if language not in (None, "en", "zh"):
-        raise UserError(Diagnostic("step_language", language=language))
+        raise UserError("step_language", language=language)
     return lambda text, fields: Parsed(qwen_asr(text, language or "en"))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.adapt import ready
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -66,7 +65,7 @@ class ProfileClips:
                 break
         if not out:
             reason = next(iter(self.unreadable.values()), "there are none")
-            raise UserError(Diagnostic("no_clip_readable", clips=len(self.files), reason=reason))
+            raise UserError("no_clip_readable", clips=len(self.files), reason=reason)
         return out
 
     @property

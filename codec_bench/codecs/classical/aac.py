@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 # In the order of the format's sampling frequency index.
@@ -39,9 +38,7 @@ class Aac(RatedCodec):
     def __init__(self, bitrate_bps: int) -> None:
         if not _LOWEST_BPS <= bitrate_bps <= _HIGHEST_BPS:
             reachable = f"{_LOWEST_BPS / 1000:g} to {_HIGHEST_BPS / 1000:g}"
-            raise UserError(
-                Diagnostic("codec_bitrate", kbps=bitrate_bps / 1000, codec="AAC"), hint=f"it runs at {reachable} kbps"
-            )
+            raise UserError("codec_bitrate", kbps=bitrate_bps / 1000, codec="AAC", hint=f"it runs at {reachable} kbps")
         low, high = _BITS_PER_SAMPLE
         rates = tuple(rate for rate in sorted(_RATES_HZ) if low <= bitrate_bps / rate <= high)
         super().__init__("aac", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)

@@ -8,7 +8,6 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 # FFmpeg's name, its sample format, samples and bytes of a block. Each block begins again but for Yamaha's.
@@ -31,7 +30,7 @@ class Adpcm(BitstreamCodec):
 
     def __init__(self, kind: Literal["ima", "ms", "yamaha"], rate_hz: int) -> None:
         if kind not in _KINDS:
-            raise UserError(Diagnostic("no_variant", variant=kind, name="ADPCM"), hint=f"there are {', '.join(_KINDS)}")
+            raise UserError("no_variant", variant=kind, name="ADPCM", hint=f"there are {', '.join(_KINDS)}")
         name, sample_format, frame, size = _KINDS[kind]
         encoder = Encoder(name, sample_format, frame, options=None if kind == "ima" else {"block_size": "256"})
         header = np.array([frame, len(_MS_PAIRS), *np.ravel(_MS_PAIRS)], "<i2").tobytes() if kind == "ms" else None

@@ -11,7 +11,6 @@ import numpy as np
 
 from codec_bench.codecs.classical.amr_nb import Amr
 from codec_bench.codecs.classical.bitstream import packets_for
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingResource
 
 # The modes in the order of the format's frame type. A frame of 20 ms has the bits of this rate.
@@ -64,7 +63,7 @@ class AmrWb(Amr):
 def _encoder() -> Any:
     name = find_library("vo-amrwbenc")
     if name is None:
-        raise MissingResource(Diagnostic("amr_wb_library"), hint="Debian: apt install libvo-amrwbenc0")
+        raise MissingResource("amr_wb_library", hint="Debian: apt install libvo-amrwbenc0")
     library = ctypes.CDLL(name)
     library.E_IF_init.restype = ctypes.c_void_p
     library.E_IF_encode.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]

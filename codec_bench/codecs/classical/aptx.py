@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 RATES_HZ = (44100, 48000)
@@ -24,8 +23,7 @@ class Aptx(BitstreamCodec):
     def __init__(self, rate_hz: int, hd: bool = False) -> None:
         if rate_hz not in RATES_HZ:
             raise UserError(
-                Diagnostic("codec_rate", rate_hz=rate_hz, codec="aptX"),
-                hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz",
+                "codec_rate", rate_hz=rate_hz, codec="aptX", hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz"
             )
         word_bytes = 6 if hd else 4
         encoder = Encoder("aptx_hd" if hd else "aptx", "s32p", _FRAME)

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -59,7 +58,7 @@ class Encoder:
             context.open()
         except (av.error.FFmpegError, ValueError) as error:  # av.codec.codec.UnknownCodecError is a ValueError
             raise UserError(
-                Diagnostic("ffmpeg_refuses", encoder=self.name, rate_hz=rate_hz, layout=layout, cause=_plain(error))
+                "ffmpeg_refuses", encoder=self.name, rate_hz=rate_hz, layout=layout, cause=_plain(error)
             ) from error
         out: list[bytes] = []
         start = 0
@@ -71,7 +70,7 @@ class Encoder:
             start += self.frame_samples
         out += map(bytes, context.encode(None))
         if len(out) < packets:
-            raise UserError(Diagnostic("ffmpeg_packets", encoder=self.name, packets=len(out), expected=packets))
+            raise UserError("ffmpeg_packets", encoder=self.name, packets=len(out), expected=packets)
         return out[:packets]
 
 
@@ -131,17 +130,17 @@ def decode_packets(
     out: list[np.ndarray] = []
     for index, packet in enumerate((*packets, None)):
         if packet is not None and not packet:  # FFmpeg reads an empty packet as the end of the stream
-            raise UserError(Diagnostic("packet_empty", packet=index + 1, packets=len(packets)))
+            raise UserError("packet_empty", packet=index + 1, packets=len(packets))
         try:
             frames = context.decode(None if packet is None else av.Packet(packet))
         except (av.error.FFmpegError, ValueError) as error:
             where = "the end" if packet is None else f"packet {index + 1}"
             raise UserError(
-                Diagnostic("packet_not_decoded", packet=where, packets=len(packets), decoder=name, cause=_plain(error))
+                "packet_not_decoded", packet=where, packets=len(packets), decoder=name, cause=_plain(error)
             ) from error
         # Before PyAV reads it: it reads no more than eight.
         if any(frame.layout.nb_channels != channels for frame in frames):
-            raise UserError(Diagnostic("ffmpeg_channels", decoder=name, channels=channels))
+            raise UserError("ffmpeg_channels", decoder=name, channels=channels)
         out += map(_unpack, frames)
     return np.concatenate(out, axis=1) if out else np.zeros((channels, 0), np.float32)
 
@@ -186,7 +185,7 @@ class BitstreamCodec(Codec):
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """As `decode_one`, with None for each lost packet, which the decoder conceals."""
-        raise UserError(Diagnostic("concealment_unsupported", codec=self.info.name))
+        raise UserError("concealment_unsupported", codec=self.info.name)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Packets of each item."""
@@ -217,13 +216,11 @@ class BitstreamCodec(Codec):
         samples = decode(packets, length, item.sample_rate_hz, item.side["channels"])
         if samples.shape[1] < length:
             raise UserError(
-                Diagnostic(
-                    "packets_missing",
-                    codec=self.info.name,
-                    packets=len(item.packets),
-                    samples=samples.shape[1],
-                    expected=length,
-                )
+                "packets_missing",
+                codec=self.info.name,
+                packets=len(item.packets),
+                samples=samples.shape[1],
+                expected=length,
             )
         return Audio(samples[:, :length], item.sample_rate_hz)
 
@@ -264,7 +261,7 @@ def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> Non
     """
     if bitrate_bps not in known_bps:
         known = ", ".join(f"{bps / 1000:g}" for bps in known_bps)
-        raise UserError(Diagnostic("codec_bitrate", codec=codec, kbps=bitrate_bps / 1000), hint=f"it has {known} kbps")
+        raise UserError("codec_bitrate", codec=codec, kbps=bitrate_bps / 1000, hint=f"it has {known} kbps")
 
 
 def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
@@ -276,9 +273,7 @@ def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
     for index, packet in enumerate(packets):
         if len(packet) != size:
             raise UserError(
-                Diagnostic(
-                    "packet_size", codec=codec, packet=index + 1, packets=len(packets), bytes=len(packet), expected=size
-                )
+                "packet_size", codec=codec, packet=index + 1, packets=len(packets), bytes=len(packet), expected=size
             )
 
 

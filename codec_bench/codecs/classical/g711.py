@@ -7,7 +7,6 @@ from typing import Literal
 
 from codec_bench.codecs.base import CodecInfo, CodecStream
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -24,7 +23,7 @@ class G711(BitstreamCodec):
 
     def __init__(self, law: Literal["ulaw", "alaw"]) -> None:
         if law not in ("ulaw", "alaw"):
-            raise UserError(Diagnostic("no_variant", variant=law, name="G.711"), hint="it has ulaw and alaw")
+            raise UserError("no_variant", variant=law, name="G.711", hint="it has ulaw and alaw")
         encoder = Encoder({"ulaw": "pcm_mulaw", "alaw": "pcm_alaw"}[law], "s16", _FRAME)
         info = CodecInfo(f"g711-{law}", nominal_bitrate_bps=64000.0, **one_rate(_RATE_HZ, _FRAME, 0))
         super().__init__(info, Coder(encoder, word=(1, 1)))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.classical.bitstream import RatedCodec, check_packet_sizes, packets_for
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, optional_package
 
 RATES_HZ = (8000, 16000, 24000, 32000, 48000)
@@ -36,9 +35,7 @@ class Lc3(RatedCodec):
 
     def __init__(self, bitrate_bps: int) -> None:
         if not LOWEST_BPS <= bitrate_bps <= HIGHEST_BPS:
-            raise UserError(
-                Diagnostic("codec_bitrate", kbps=bitrate_bps / 1000, codec="lc3"), hint="it has 16 to 320 kbps"
-            )
+            raise UserError("codec_bitrate", kbps=bitrate_bps / 1000, codec="lc3", hint="it has 16 to 320 kbps")
         channels = (1, 2) if bitrate_bps >= 2 * LOWEST_BPS else (1,)
         super().__init__(
             "lc3", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, frame_rate_hz=float(_FRAMES_A_SECOND),
@@ -82,7 +79,7 @@ def _missing(coder: Any, size: int) -> Any:
     for index, held in enumerate(coder._Decoder__decoders):
         samples = ctypes.byref(out, index * ctypes.sizeof(ctypes.c_float))
         if coder.lib.lc3_decode(held, None, size // channels, _FLOATS, samples, channels) < 0:
-            raise UserError(Diagnostic("liblc3_refuses"))
+            raise UserError("liblc3_refuses")
     return out
 
 

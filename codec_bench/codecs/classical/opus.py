@@ -10,7 +10,6 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 RATES_HZ = (8000, 12000, 16000, 24000, 48000)
@@ -44,9 +43,7 @@ class Opus(RatedCodec):
 
     def __init__(self, bitrate_bps: int) -> None:
         if not 6000 <= bitrate_bps <= _MAX_BPS:
-            raise UserError(
-                Diagnostic("codec_bitrate", kbps=bitrate_bps / 1000, codec="Opus"), hint="it runs at 6 to 510 kbps"
-            )
+            raise UserError("codec_bitrate", kbps=bitrate_bps / 1000, codec="Opus", hint="it runs at 6 to 510 kbps")
         channels = (1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,)
         facts: dict[str, Any] = {"frame_rate_hz": 1 / _FRAME_S, "causal": True, "lookahead_s": 0.0065}
         super().__init__("opus", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, **facts)
@@ -89,7 +86,7 @@ def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
     """Replace each missing packet by an empty frame of the same kind and length."""
     last = next((packet for packet in packets if packet is not None), None)
     if last is None:
-        raise UserError(Diagnostic("no_packet"))
+        raise UserError("no_packet")
     out: list[bytes] = []
     for packet in packets:
         last = last if packet is None else packet

@@ -19,7 +19,6 @@ from codec_bench.codecs.classical.bitstream import (
     one_rate,
     packets_for,
 )
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 RATES_HZ = (16000, 32000, 44100, 48000)
@@ -84,9 +83,7 @@ class Sbc(RatedCodec):
     def __init__(self, bitrate_bps: int) -> None:
         rates = tuple(rate for rate in RATES_HZ if all(_is_near(bitrate_bps, rate, channels) for channels in (1, 2)))
         if not rates:
-            raise UserError(
-                Diagnostic("codec_bitrate", kbps=bitrate_bps / 1000, codec="SBC"), hint="it runs at 24 to 512 kbps"
-            )
+            raise UserError("codec_bitrate", kbps=bitrate_bps / 1000, codec="SBC", hint="it runs at 24 to 512 kbps")
         facts: dict[str, Any] = {"channels": (1, 2), "causal": True, "lookahead_s": delay_samples(8) / rates[0]}
         super().__init__("sbc", bitrate_bps, sample_rates_hz=rates, **facts)
 

@@ -11,7 +11,6 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, decode_packets
 from codec_bench.decoding.decode import opened_sound
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -27,7 +26,7 @@ class Vorbis(BitstreamCodec):
 
     def __init__(self, quality: float) -> None:
         if not 0 <= quality <= 10:
-            raise UserError(Diagnostic("codec_quality", quality=quality), hint="it has 0 to 10")
+            raise UserError("codec_quality", quality=quality, hint="it has 0 to 10")
         self._quality = quality
         super().__init__(CodecInfo(f"vorbis-q{quality:g}", sample_rates_hz=_RATES_HZ, channels=(1, 2), causal=False))
 

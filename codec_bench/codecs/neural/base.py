@@ -16,7 +16,6 @@ import numpy as np
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -93,7 +92,7 @@ class PublishedCodec(Codec):
     def first(self, codebooks: int) -> PublishedCodec:
         """The codec with its first codebooks only, if these are residual."""
         if not self.residual:
-            raise UserError(Diagnostic("fewer_codebooks_unsupported", codec=self.info.name))
+            raise UserError("fewer_codebooks_unsupported", codec=self.info.name)
         fewer = copy(self)
         fewer._codebooks = check_codebooks(self.info.name, codebooks, self._codebooks)
         share = codebooks / self._codebooks
@@ -355,13 +354,11 @@ def check_streams(
     if got != list(shapes):
         held, expected = (" and ".join(map(str, one)) for one in (got, shapes))
         held = held if len(got) == len(shapes) else f"{len(got)} streams"
-        raise UserError(
-            Diagnostic("codes_unexpected", codec=info.name, shapes=held, samples=item.num_samples, expected=expected)
-        )
+        raise UserError("codes_unexpected", codec=info.name, shapes=held, samples=item.num_samples, expected=expected)
     for stream, cardinality in zip(item.streams, cardinalities):
         low, high = stream.values.min(), stream.values.max()
         if low < 0 or high >= cardinality:
-            raise UserError(Diagnostic("codes_beyond", codec=info.name, low=low, high=high, highest=cardinality - 1))
+            raise UserError("codes_beyond", codec=info.name, low=low, high=high, highest=cardinality - 1)
 
 
 def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
@@ -373,5 +370,5 @@ def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
     if codebooks is None:
         return most
     if isinstance(codebooks, bool) or not isinstance(codebooks, int) or not 1 <= codebooks <= most:
-        raise UserError(Diagnostic("codebook_count", codec=codec, codebooks=codebooks), hint=f"it has 1 to {most}")
+        raise UserError("codebook_count", codec=codec, codebooks=codebooks, hint=f"it has 1 to {most}")
     return codebooks

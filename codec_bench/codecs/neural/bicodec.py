@@ -19,7 +19,6 @@ from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, code_info, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, calm_branches, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
@@ -162,7 +161,9 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
         return speech.to(device), net.to(device), RANDOM
     if weights is not None and Path(weights).is_file():
         raise WeightsError(
-            Diagnostic("weights_are_one_file", weights=weights, codec="BiCodec"),
+            "weights_are_one_file",
+            weights=weights,
+            codec="BiCodec",
             hint="give the folder that holds BiCodec/model.safetensors and wav2vec2-large-xlsr-53",
         )
     checkpoint, speech_checkpoint = find_all(("spark-bicodec", "spark-wav2vec2-xlsr-53"), weights)
@@ -211,4 +212,4 @@ def _check_settings(path: Path) -> None:
     wrong = {key: settings[key] for key, value in _SETTINGS.items() if key in settings and settings[key] != value}
     if wrong:
         says = ", ".join(f"{key} {got} (expected {_SETTINGS[key]})" for key, got in wrong.items())
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=says))
+        raise WeightsError("weights_of_another_model", folder=path, difference=says)

@@ -19,7 +19,6 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.types import Codes
 
@@ -93,7 +92,9 @@ def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any
         return nets[0].to(device), nets[1].to(device), RANDOM
     if weights is not None and Path(weights).is_file():
         raise WeightsError(
-            Diagnostic("weights_are_one_file", weights=weights, codec="ChatTTS's codec"),
+            "weights_are_one_file",
+            weights=weights,
+            codec="ChatTTS's codec",
             hint="give the folder that holds asset/DVAE_full.pt and asset/Vocos.pt",
         )
     loaded = []

@@ -17,7 +17,6 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_residual_units, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Codes
 
@@ -89,7 +88,7 @@ class Dac(NeuralCodec):
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
         """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(Diagnostic("no_variant", variant=model, name="DAC"), hint=f"it has {', '.join(_MODELS)}")
+            raise UserError("no_variant", variant=model, name="DAC", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
         count = check_codebooks(f"dac-{model}", codebooks, facts.codebooks)
         name = f"dac-{model}" if count == facts.codebooks else f"dac-{model}-{count}cb"

@@ -19,7 +19,6 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_stream, code_info, group_by_length, one_stream, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
@@ -82,15 +81,12 @@ class Encodec(PublishedCodec):
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
         """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(
-                Diagnostic("no_variant", variant=model, name="EnCodec"), hint=f"it has {', '.join(_MODELS)}"
-            )
+            raise UserError("no_variant", variant=model, name="EnCodec", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
         if bitrate_bps / 1000 not in facts["target_bandwidths"]:
             known = ", ".join(f"{kbps:g}" for kbps in facts["target_bandwidths"])
             raise UserError(
-                Diagnostic("codec_bitrate", codec=f"EnCodec {model}", kbps=bitrate_bps / 1000),
-                hint=f"it runs at {known} kbps",
+                "codec_bitrate", codec=f"EnCodec {model}", kbps=bitrate_bps / 1000, hint=f"it runs at {known} kbps"
             )
         return code_info(
             f"encodec-{model}@{bitrate_bps / 1000:g}", facts["sampling_rate"], _HOP, _CARDINALITY,
@@ -119,7 +115,7 @@ class Encodec(PublishedCodec):
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """Code a signal by 320 samples with state (24 kHz); codes from sample 2240 on."""
         if self._chunked:
-            raise UserError(Diagnostic("chunks_not_streamed", codec=self.info.name))
+            raise UserError("chunks_not_streamed", codec=self.info.name)
         from codec_bench.codecs.neural.encodec_stream import EncodecStream
 
         return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
@@ -261,7 +257,7 @@ class Encodec(PublishedCodec):
         counts = _chunk_frames(item.num_samples) if self._chunked else [_frames(item.num_samples)]
         check_stream(item, self.info, (self._codebooks, sum(counts)), _CARDINALITY)
         if self._chunked and len(item.side.get("scales", ())) != len(counts):
-            raise UserError(Diagnostic("codes_without_scales", codec=self.info.name, chunks=len(counts)))
+            raise UserError("codes_without_scales", codec=self.info.name, chunks=len(counts))
 
 
 def _codebooks(model: str, bitrate_bps: int) -> int:

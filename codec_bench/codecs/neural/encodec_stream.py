@@ -14,7 +14,6 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecStream, check_input
 from codec_bench.codecs.neural.base import check_stream, one_stream
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.encodec import CarriedHalf
 from codec_bench.networks.precision import computing
@@ -97,7 +96,7 @@ class EncodecStream(CodecStream):
 
     def _refuse_more(self, half: CarriedHalf) -> None:
         if half.ended:
-            raise UserError(Diagnostic("stream_ended", codec=self._info.name))
+            raise UserError("stream_ended", codec=self._info.name)
 
     def _codes(self, values: np.ndarray, num_samples: int) -> Codes:
         rate_hz = self._info.sample_rates_hz[0]

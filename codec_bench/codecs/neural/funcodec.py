@@ -18,7 +18,6 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
 
@@ -123,13 +122,13 @@ class FunCodec(NeuralCodec):
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
         """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(
-                Diagnostic("no_variant", variant=model, name="FunCodec"), hint=f"it has {', '.join(_MODELS)}"
-            )
+            raise UserError("no_variant", variant=model, name="FunCodec", hint=f"it has {', '.join(_MODELS)}")
         each_bps = _RATE_HZ / _hop(model) * _BITS_PER_CODE
         if bitrate_bps not in [each_bps * count for count in range(1, _CODEBOOKS + 1)]:
             raise UserError(
-                Diagnostic("codec_bitrate", codec=f"FunCodec {model}", kbps=bitrate_bps / 1000),
+                "codec_bitrate",
+                codec=f"FunCodec {model}",
+                kbps=bitrate_bps / 1000,
                 hint=f"it runs at every multiple of {each_bps / 1000:g} kbps up to {_CODEBOOKS * each_bps / 1000:g}",
             )
         name, codebooks = f"funcodec-{model}@{bitrate_bps / 1000:g}", round(bitrate_bps / each_bps)
@@ -156,7 +155,7 @@ class FunCodec(NeuralCodec):
     def _check(self, item: Codes) -> None:
         super()._check(item)
         if "scale" not in item.side:
-            raise UserError(Diagnostic("codes_without_scale", codec=self.info.name))
+            raise UserError("codes_without_scale", codec=self.info.name)
 
 
 def _hop(model: str) -> int:
@@ -215,7 +214,7 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
     if np.prod(sizes["ratios"]) != _hop(model):
         wrong.append(f"encoder_conf.ratios {sizes['ratios']} (expected a product of {_hop(model)})")
     if wrong:
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=", ".join(wrong)))
+        raise WeightsError("weights_of_another_model", folder=path, difference=", ".join(wrong))
     sizes["ratios"] = tuple(sizes["ratios"])
     return {ours: sizes[key] for key, (ours, _) in _SIZES.items()}
 

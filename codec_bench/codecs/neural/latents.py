@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.neural.base import NeuralCodec
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Audio, Latents
 
@@ -20,7 +19,7 @@ class CausalLatents(NeuralCodec):
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
         """Refuse: there are no codes."""
-        raise UserError(Diagnostic("codec_without_codes", codec=self.info.name))
+        raise UserError("codec_without_codes", codec=self.info.name)
 
     def _to_codes(self, values: np.ndarray, audio: Audio) -> Latents:
         assert self.info.frame_rate_hz is not None, "a continuous codec has a frame rate"
@@ -33,9 +32,7 @@ class CausalLatents(NeuralCodec):
         shape, got = (self.info.latents, self._frames(item.num_samples)), np.shape(getattr(item, "values", ()))
         if got != shape:
             raise UserError(
-                Diagnostic(
-                    "latents_unexpected", codec=self.info.name, shape=got, samples=item.num_samples, expected=shape
-                )
+                "latents_unexpected", codec=self.info.name, shape=got, samples=item.num_samples, expected=shape
             )
 
     def _input_samples(self, num_samples: int) -> int:

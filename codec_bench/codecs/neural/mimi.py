@@ -22,7 +22,6 @@ from codec_bench.codecs.neural.base import (
     stack,
 )
 from codec_bench.codecs.neural.random_weights import fill_with_noise, raise_layer_scales, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
@@ -151,7 +150,7 @@ class _MimiStream(CodecStream):
         codec = self._codec
         check_input(segment, codec.info)
         if self._ended:
-            raise UserError(Diagnostic("stream_ended", codec=codec.info.name))
+            raise UserError("stream_ended", codec=codec.info.name)
         self._ended = segment.num_samples % _FRAME > 0
         with computing(codec._device, "float32"):
             wave = stack([segment.samples], _frames(segment.num_samples) * _FRAME)

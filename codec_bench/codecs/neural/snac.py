@@ -20,7 +20,6 @@ from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_branches, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -93,7 +92,7 @@ class Snac(PublishedCodec):
     def describe(cls, model: str) -> CodecInfo:
         """The facts of one model, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(Diagnostic("no_variant", variant=model, name="SNAC"), hint=f"it has {', '.join(_MODELS)}")
+            raise UserError("no_variant", variant=model, name="SNAC", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
         finest_hz = facts["sampling_rate"] / math.prod(facts["encoder_rates"])
         tokens_per_s = sum(finest_hz / stride for stride in facts["vq_strides"])
@@ -228,7 +227,7 @@ def _check_config(path: Any, facts: dict[str, Any]) -> None:
         config = json.loads(path.read_text("utf-8"))
         wrong = {key: config.get(key) for key, value in facts.items() if config.get(key) != value}
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=error)) from error
+        raise WeightsError("file_not_readable", path=path, cause=error) from error
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=says))
+        raise WeightsError("weights_of_another_model", folder=path, difference=says)

@@ -12,7 +12,6 @@ from typing import Any
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _RATE_HZ = 16000
@@ -55,8 +54,7 @@ class SpeechTokenizer(NeuralCodec):
         if bitrate_bps not in rates:
             known = ", ".join(f"{bps / 1000:g}" for bps in rates)
             raise UserError(
-                Diagnostic("codec_bitrate", kbps=bitrate_bps / 1000, codec="SpeechTokenizer"),
-                hint=f"it runs at {known} kbps",
+                "codec_bitrate", kbps=bitrate_bps / 1000, codec="SpeechTokenizer", hint=f"it runs at {known} kbps"
             )
         name, codebooks = f"speechtokenizer@{bitrate_bps / 1000:g}", bitrate_bps // _BPS_PER_CODEBOOK
         return code_info(name, _RATE_HZ, _HOP, _CARDINALITY, codebooks)

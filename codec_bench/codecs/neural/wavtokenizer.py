@@ -13,7 +13,6 @@ from typing import Any, Literal
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 _RATE_HZ = 24000
@@ -55,7 +54,7 @@ class WavTokenizer(NeuralCodec):
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
         """The facts of one variant, without loading; UserError if there is none."""
         if frame_rate_hz not in _RATIOS:
-            raise UserError(Diagnostic("codec_frame_rate", frame_rate_hz=frame_rate_hz), hint="it runs at 75 or at 40")
+            raise UserError("codec_frame_rate", frame_rate_hz=frame_rate_hz, hint="it runs at 75 or at 40")
         return code_info(checkpoint, _RATE_HZ, _RATE_HZ // frame_rate_hz, _CARDINALITY)
 
     def _read_quantiser(self, net: Any) -> Any:

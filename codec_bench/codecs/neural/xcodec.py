@@ -13,7 +13,6 @@ from typing import Any, Literal
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 
@@ -73,15 +72,11 @@ class Xcodec(NeuralCodec):
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
         """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(
-                Diagnostic("no_variant", variant=model, name="X-codec"), hint=f"it has {', '.join(_MODELS)}"
-            )
+            raise UserError("no_variant", variant=model, name="X-codec", hint=f"it has {', '.join(_MODELS)}")
         count = _CODEBOOKS[-1] if codebooks is None else codebooks
         if isinstance(count, bool) or count not in _CODEBOOKS:
             known = ", ".join(map(str, _CODEBOOKS))
-            raise UserError(
-                Diagnostic("codebook_count", codec="X-codec", codebooks=count), hint=f"it runs with {known}"
-            )
+            raise UserError("codebook_count", codec="X-codec", codebooks=count, hint=f"it runs with {known}")
         name = f"xcodec-{model}" if count == _CODEBOOKS[-1] else f"xcodec-{model}-{count}cb"
         return code_info(name, _RATE_HZ, _HOP, _CARDINALITY, count)
 
@@ -111,11 +106,9 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     kind = net.config.semantic_model_config.model_type
     if kind != semantic:
         raise WeightsError(
-            Diagnostic(
-                "weights_of_another_model",
-                folder=net.name_or_path,
-                difference=f"semantic model {kind} (expected {semantic})",
-            )
+            "weights_of_another_model",
+            folder=net.name_or_path,
+            difference=f"semantic model {kind} (expected {semantic})",
         )
     return net, used
 

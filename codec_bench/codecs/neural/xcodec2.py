@@ -18,7 +18,6 @@ from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 
@@ -98,9 +97,7 @@ class Xcodec2(NeuralCodec):
     def describe(cls, model: str = "xcodec2") -> CodecInfo:
         """The facts of one model, without loading; UserError if there is none."""
         if model not in _MODELS:
-            raise UserError(
-                Diagnostic("no_variant", variant=model, name="X-codec2"), hint=f"it has {', '.join(_MODELS)}"
-            )
+            raise UserError("no_variant", variant=model, name="X-codec2", hint=f"it has {', '.join(_MODELS)}")
         return code_info(model, _MODELS[model].rate_hz, _MODELS[model].hop, _CARDINALITY)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:

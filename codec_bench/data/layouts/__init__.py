@@ -21,7 +21,6 @@ from codec_bench.data.layouts import lists, saved, sidecars, tables
 from codec_bench.data.layouts.base import LayoutResult, Report, Role, TextLayout
 from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.rows import Row
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, first_of
 
 __all__ = ["FOLDER", "LAYOUTS", "Report", "Role", "TextLayout", "Tree", "find_layout", "read_layout_rows"]
@@ -99,7 +98,7 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[
         there.pop("sound with text files", None)
     if len(there) > 1:
         both = " and ".join(f"{name} ({claimed})" for name, (_, claimed, _) in list(there.items())[:2])
-        raise UserError(Diagnostic("two_layouts", folder=tree.root, layouts=both), hint="name the file to be read")
+        raise UserError("two_layouts", folder=tree.root, layouts=both, hint="name the file to be read")
     if not there:
         return None
     ((layout, _, files),) = there.values()
@@ -123,13 +122,11 @@ def _one_list(tree: Tree, layout: TextLayout, files: Sequence[str]) -> str:
     preferred = [file for file in nearest if posixpath.basename(file) == layout.preferred]
     if len(nearest) > 1 and len(preferred) != 1:
         raise UserError(
-            Diagnostic(
-                "several_lists",
-                folder=tree.root,
-                count=len(nearest),
-                layout=layout.name,
-                lists=first_of(nearest, _MOST_NAMED),
-            ),
+            "several_lists",
+            folder=tree.root,
+            count=len(nearest),
+            layout=layout.name,
+            lists=first_of(nearest, _MOST_NAMED),
             hint=f"name one, such as {tree.path(nearest[0])}",
         )
     return (preferred or nearest)[0]

@@ -105,7 +105,9 @@ def open_minimax(repository: Repository, *, language: str) -> FileRows:
     if sentences not in files:
         there = sorted(file[5:-4] for file in files if file.startswith("text/") and file.endswith(".txt"))
         raise UserError(
-            Diagnostic("no_sentences", name=repository.name, file=sentences),
+            "no_sentences",
+            name=repository.name,
+            file=sentences,
             hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}",
         )
     spoken_in = dict(_pairs(repository, _SPOKEN)) if _SPOKEN in files else {}
@@ -207,7 +209,7 @@ def open_tagged(
     columns = tuple(lines[0]) if lines else ()
     absent = [name for name in sounds if name not in columns]
     if len(columns) < 2 or absent:
-        raise UserError(Diagnostic("not_a_tab_table", listed=listed, name=repository.name, known=" and ".join(sounds)))
+        raise UserError("not_a_tab_table", listed=listed, name=repository.name, known=" and ".join(sounds))
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _tagged_row(columns, cells, sounds, f"line {at} of {listed}"))
@@ -235,7 +237,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
     """
     if repository.root is None:
-        raise UserError(Diagnostic("not_a_folder_of_sounds", name=repository.name))
+        raise UserError("not_a_folder_of_sounds", name=repository.name)
     stem, texts = posixpath.splitext(listed)[0], Path(repository.root, listed)
     if texts.is_dir():
         lines = [(f"{listed}/{file.stem}", _read_words(file)) for file in sorted(texts.glob("*.txt"))]
@@ -243,7 +245,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         listing = enumerate(text_of(repository, listed).splitlines(), 1)
         lines = [(f"{stem}/{at}", _parse_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
     if not lines:
-        raise UserError(Diagnostic("list_of_nothing", listed=listed, name=repository.name))
+        raise UserError("list_of_nothing", listed=listed, name=repository.name)
     sounds = {file.stem: file for file in sorted(Path(repository.root, folder or "").rglob("*.wav"))}
 
     def row(entry: ProblemRow | tuple[str, str]) -> dict[str, Any]:
@@ -329,10 +331,10 @@ def _sound(repository: Repository, named: str, listed: str) -> str:
 def _matching_files(repository: Repository, pattern: str) -> list[str]:
     """The paths that match a path with a `*`, in order."""
     if repository.root is None:
-        raise UserError(Diagnostic("not_a_folder_of_files", name=repository.name, pattern=pattern))
+        raise UserError("not_a_folder_of_files", name=repository.name, pattern=pattern)
     files = sorted(file.relative_to(repository.root).as_posix() for file in Path(repository.root).glob(pattern))
     if not files:
-        raise UserError(Diagnostic("no_files_of_pattern", name=repository.name, pattern=pattern))
+        raise UserError("no_files_of_pattern", name=repository.name, pattern=pattern)
     return files
 
 
@@ -345,11 +347,11 @@ def _records(repository: Repository, listed: str) -> list[Any]:
         )
         records = list(_json_lines(text)) if listed.endswith(".jsonl") else parse_json(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(Diagnostic("questions_unreadable", listed=listed, name=repository.name, cause=error)) from error
+        raise UserError("questions_unreadable", listed=listed, name=repository.name, cause=error) from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):
         return [{"id": key, "sound": key, **one} for key, one in records.items()]
     if not isinstance(records, list):
-        raise UserError(Diagnostic("no_list_of_questions", listed=listed, name=repository.name))
+        raise UserError("no_list_of_questions", listed=listed, name=repository.name)
     return records
 
 
@@ -416,7 +418,7 @@ def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[st
         return find_repository(where.removeprefix(PREFIX), revision, mirror)
     path = os.path.abspath(os.path.expanduser(where))
     if not os.path.isdir(path):
-        raise UserError(Diagnostic("no_folder", path=path))
+        raise UserError("no_folder", path=path)
     return folder_repository(path, os.path.basename(path), revision)
 
 

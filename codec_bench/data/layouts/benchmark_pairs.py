@@ -55,11 +55,11 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
     try:
         rows = list(csv.DictReader(io.StringIO(text), strict=True))
     except csv.Error as error:
-        raise UserError(Diagnostic("questions_unreadable", listed=table, name=repository.name, cause=error)) from error
+        raise UserError("questions_unreadable", listed=table, name=repository.name, cause=error) from error
     columns = list(rows[0]) if rows else []
     lacking = [name for name in _REQUIRED_COLUMNS if name not in columns]
     if lacking:
-        raise UserError(Diagnostic("table_lacks_column", path=table, name=repository.name, columns=lacking[0]))
+        raise UserError("table_lacks_column", path=table, name=repository.name, columns=lacking[0])
     parts = [name for name in _KEY if name in columns]
     sounds_of: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:
@@ -82,7 +82,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
         if (match := _STORY.fullmatch(name)) is not None:
             sides_of_story[match["story"]][match["side"]] = (int(match["number"]), f"{subset}/{name}")
     if not sides_of_story:
-        raise UserError(Diagnostic("no_story_sounds", name=repository.name, subset=subset))
+        raise UserError("no_story_sounds", name=repository.name, subset=subset)
     stories = sorted(sides_of_story, key=lambda story: min(sides_of_story[story].values()))
     pairs = [(f"{subset}/{story}", _story(repository, story, sides_of_story[story])) for story in stories]
     return FileRows(repository, (*_PAIR, "story"), pairs)
@@ -126,7 +126,7 @@ def _names(repository: Repository, subset: str) -> list[str]:
         return [os.path.basename(file) for file in repository.files if os.path.dirname(file) == subset]
     folder = Path(repository.root, subset)
     if not folder.is_dir():
-        raise UserError(Diagnostic("no_subset_folder", name=repository.name, subset=subset))
+        raise UserError("no_subset_folder", name=repository.name, subset=subset)
     return [file.name for file in folder.iterdir()]
 
 

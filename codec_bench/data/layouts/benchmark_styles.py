@@ -25,7 +25,6 @@ from codec_bench.audio.clip import Clip
 from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.layouts.lists import ESD_SPEAKERS, esd_words
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.text.tags import without_tags
 
@@ -84,9 +83,7 @@ class _Speaker:
                 others = [other for other in voices if other != number]
                 if not others:
                     length = f" of {fewest_words} words or more" if fewest_words else ""
-                    raise UserError(
-                        Diagnostic("no_voice_recording", listed=self.where, style=of_voice, name=name, words=length)
-                    )
+                    raise UserError("no_voice_recording", listed=self.where, style=of_voice, name=name, words=length)
                 spoken = names[min(others, key=lambda other: (other < number, other))]
                 row = {
                     "id": f"{style}_{name}",
@@ -117,13 +114,11 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     speakers = [name for name in (f"{number:04d}" for number in ESD_SPEAKERS[language]) if (root / name).is_dir()]
     if repository.root is None or not speakers:
         first, last = ESD_SPEAKERS[language][0], ESD_SPEAKERS[language][-1]
-        raise UserError(Diagnostic("no_speaker_folder", name=repository.name, first=first, last=last))
+        raise UserError("no_speaker_folder", name=repository.name, first=first, last=last)
     rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
-            Diagnostic(
-                "no_emotional_recording", speaker=speakers[0], name=repository.name, first=_BEFORE["angry"] + TEST[0]
-            )
+            "no_emotional_recording", speaker=speakers[0], name=repository.name, first=_BEFORE["angry"] + TEST[0]
         )
     return FileRows(repository, COLUMNS, rows)
 
@@ -174,7 +169,7 @@ def open_expresso(
     rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
     if not rows:
         expected = f"expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
-        raise UserError(Diagnostic("no_test_recording", name=repository.name, expected=expected))
+        raise UserError("no_test_recording", name=repository.name, expected=expected)
     return FileRows(repository, COLUMNS, [(key, row) for key, row in rows if keep(row)])
 
 

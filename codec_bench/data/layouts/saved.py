@@ -65,7 +65,7 @@ def _rows_of(path: str, folder: str) -> Iterator[Row]:
             with pa.memory_map(path) as file, pa.ipc.open_stream(file) as stream:
                 yield from _rows_in(stream, path, folder)
         except pa.ArrowException as error:
-            raise UserError(Diagnostic("arrow_unreadable", path=path, cause=str(error).splitlines()[0])) from error
+            raise UserError("arrow_unreadable", path=path, cause=str(error).splitlines()[0]) from error
 
 
 def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:

@@ -182,7 +182,7 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> LayoutResult:
     for file in files:
         kinds.setdefault(kind_of_lhotse(tree, file) or "", []).append(file)
     if "cuts" not in kinds and "recordings" not in kinds:
-        raise UserError(Diagnostic("supervisions_without_recordings", path=files[0]))
+        raise UserError("supervisions_without_recordings", path=files[0])
     used = kinds["cuts"] if "cuts" in kinds else [*kinds["recordings"], *kinds.get("supervisions", [])]
     rows = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
     return LayoutResult((row._replace(number=at) for at, row in enumerate(rows, 1)), used)

@@ -136,7 +136,7 @@ def _whole_gzip(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error) as error:
-        raise UserError(Diagnostic("gzip_damaged", path=path, cause=error), hint="copy it again") from error
+        raise UserError("gzip_damaged", path=path, cause=error, hint="copy it again") from error
 
 
 def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
@@ -176,11 +176,11 @@ def decode_line(raw: bytes, number: int, path: str) -> str:
     if number == 1:
         raw = raw.removeprefix(codecs.BOM_UTF8)
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise UserError(Diagnostic("line_is_utf16", name=name), hint=hint)
+            raise UserError("line_is_utf16", name=name, hint=hint)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UserError(Diagnostic("line_not_utf8", line=number, name=name, byte=error.start + 1), hint=hint) from None
+        raise UserError("line_not_utf8", line=number, name=name, byte=error.start + 1, hint=hint) from None
 
 
 def _may_hold_texts(file: str) -> bool:

@@ -14,7 +14,6 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -57,7 +56,7 @@ class Canary(PiecewiseRecogniser):
         check_kind(self.name, self._folder, KIND)
         self._extractor, self._tokenizer = parts_of(self._folder, RATE_HZ, "ParakeetFeatureExtractor", "AutoTokenizer")
         if not self._tokenizer.chat_template:
-            raise WeightsError(Diagnostic("no_chat_template", folder=self._folder))
+            raise WeightsError("no_chat_template", folder=self._folder)
         return load_pretrained(net, str(self._folder), {})
 
     @property

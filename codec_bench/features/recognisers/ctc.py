@@ -17,7 +17,6 @@ import numpy as np
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -78,9 +77,7 @@ class Ctc(PiecewiseRecogniser):
         self._normalises = bool(extractor.do_normalize)
         entries = self._tokenizer.vocab_size  # without tokens that were added for training and have no output
         if entries > net.config.vocab_size:
-            raise WeightsError(
-                Diagnostic("vocabulary_size", folder=self._folder, entries=entries, expected=net.config.vocab_size)
-            )
+            raise WeightsError("vocabulary_size", folder=self._folder, entries=entries, expected=net.config.vocab_size)
         self._convolutions = list(zip(net.config.conv_kernel, net.config.conv_stride))
         if net.config.feat_extract_norm == "group":
             norm = net.base_model.feature_extractor.conv_layers[0].layer_norm
@@ -201,9 +198,9 @@ def _model_class(folder: Path) -> Any:
     kind = config["model_type"]
     known = {"hubert": HubertForCTC, "wav2vec2": Wav2Vec2ForCTC}
     if kind not in known:
-        raise WeightsError(Diagnostic("weights_kind", folder=folder, kind=kind, expected=" or ".join(known)))
+        raise WeightsError("weights_kind", folder=folder, kind=kind, expected=" or ".join(known))
     for key in LEAKS:
         if config.get(key):
-            raise WeightsError(Diagnostic("weights_setting_unsupported", folder=folder, setting=key))
+            raise WeightsError("weights_setting_unsupported", folder=folder, setting=key)
     ignored = {key: [UNUSED] for key in ("_keys_to_ignore_on_load_missing", "_keys_to_ignore_on_load_unexpected")}
     return type(known[kind].__name__, (known[kind],), ignored)

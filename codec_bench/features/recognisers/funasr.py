@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from codec_bench.features.base import Feature
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.networks.kaldi import HOP, RATE_HZ, WINDOW, analysis_window, filter_bank, mel_bands
 
@@ -106,7 +105,7 @@ class FunAsrRecogniser:
         except Exception as error:  # a broken configuration raises whatever FunASR's classes meet
             reason = str(error).split("\n")[0]
             raise WeightsError(
-                Diagnostic("weights_not_loaded", folder=checkpoint.folder, type=type(error).__name__, reason=reason)
+                "weights_not_loaded", folder=checkpoint.folder, type=type(error).__name__, reason=reason
             ) from error
         _load(net, checkpoint.path)
         self.net = net.to(device).eval()
@@ -159,17 +158,11 @@ def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) ->
     file = folder / "config.yaml"
     config = load_configuration(file)
     if not isinstance(config, dict):
-        raise WeightsError(Diagnostic("not_a_configuration", path=file))
+        raise WeightsError("not_a_configuration", path=file)
     for key, names in allowed.items():
         if config.get(key) not in names:
             raise WeightsError(
-                Diagnostic(
-                    "configuration_value",
-                    path=file,
-                    key=key,
-                    value=config.get(key),
-                    expected=" or ".join(map(str, names)),
-                )
+                "configuration_value", path=file, key=key, value=config.get(key), expected=" or ".join(map(str, names))
             )
     return config
 
@@ -203,9 +196,9 @@ class FrontEnd:
 
         differs = {key: getattr(wave, key) for key, value in _FRONT_END.items() if getattr(wave, key) != value}
         if differs or wave.cmvn is None or not wave.upsacle_samples:
-            raise WeightsError(Diagnostic("front_end_unexpected", folder=folder, difference=differs))
+            raise WeightsError("front_end_unexpected", folder=folder, difference=differs)
         if wave.cmvn.shape != (2, wave.output_size()):
-            raise WeightsError(Diagnostic("normalisation_size", path=folder / "am.mvn"))
+            raise WeightsError("normalisation_size", path=folder / "am.mvn")
         self._wave, self._device = wave, device
         self._shift, self._scale = wave.cmvn.to(device)
         self._bands = mel_bands(wave.n_mels).to(device)

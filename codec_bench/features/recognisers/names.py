@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from codec_bench.config import config_names, read_config
 from codec_bench.config.registry import Spec
 from codec_bench.features import REGISTRY, TABLE
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 RECOGNISERS = (
@@ -31,13 +30,13 @@ def resolve_recognisers(stem: str, variant: str | None) -> tuple[dict[str, str],
     builtin = [name for name in TABLE if name.startswith(RECOGNISERS)]
     hint = f"known recognisers: {', '.join([*builtin, *config_names('recogniser')])}"
     if variant is None:
-        raise UserError(Diagnostic("recogniser_unnamed", metric=stem), hint=hint)
+        raise UserError("recogniser_unnamed", metric=stem, hint=hint)
     if variant in config_names("recogniser"):
         choice = read_config("recogniser", variant)
         return dict(choice.get("languages") or {}), choice.get("otherwise")
     base = Spec.parse(variant).name
     if base in TABLE and base not in builtin:
-        raise UserError(Diagnostic("not_a_recogniser", metric=stem, variant=variant), hint=hint)
+        raise UserError("not_a_recogniser", metric=stem, variant=variant, hint=hint)
     REGISTRY.resolve(base)
     return {}, variant
 

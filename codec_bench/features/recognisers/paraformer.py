@@ -17,7 +17,6 @@ from codec_bench.audio.padded_passes import passes
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers import funasr
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.precision import computing
 
@@ -95,9 +94,7 @@ class Paraformer(funasr.FunasrFeature):
             UserError: no such model or point.
         """
         if model not in MODELS:
-            raise UserError(
-                Diagnostic("no_variant", variant=model, name="Paraformer"), hint=f"use {' or '.join(MODELS)}"
-            )
+            raise UserError("no_variant", variant=model, name="Paraformer", hint=f"use {' or '.join(MODELS)}")
         if point == CHUNK:
             return f"{model}/funasr-1/{CHUNK}"
         try:

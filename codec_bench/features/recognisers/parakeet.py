@@ -17,7 +17,6 @@ import numpy as np
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -113,9 +112,7 @@ class Parakeet(PiecewiseRecogniser):
         net = load_pretrained(kind, str(self._folder), {})
         bands = net.config.encoder_config.num_mel_bins
         if self._extractor.feature_size != bands:
-            raise WeightsError(
-                Diagnostic("mel_bands", folder=self._folder, bands=self._extractor.feature_size, expected=bands)
-            )
+            raise WeightsError("mel_bands", folder=self._folder, bands=self._extractor.feature_size, expected=bands)
         return net
 
     @property

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Feature, Result, Unavailable, Word
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError
 
 FAST = {
@@ -164,7 +163,9 @@ def _model_folder(weights: str | None) -> Path:
     missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
     if missing:
         raise WeightsError(
-            Diagnostic("weights_folder_lacks", path=weights, names=missing[0]),
+            "weights_folder_lacks",
+            path=weights,
+            names=missing[0],
             hint="give a folder with the layout of model/en-us in the pocketsphinx package",
         )
     return folder

@@ -16,7 +16,6 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -62,7 +61,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         check_kind(self.name, self._folder, KIND)
         extractor, tokenizer = parts_of(self._folder, RATE_HZ, "Qwen3ASRFeatureExtractor", "AutoTokenizer")
         if not tokenizer.chat_template:
-            raise WeightsError(Diagnostic("no_chat_template", folder=self._folder))
+            raise WeightsError("no_chat_template", folder=self._folder)
         self._processor = processor(extractor, tokenizer, chat_template=tokenizer.chat_template)
         return load_pretrained(net, str(self._folder), {})
 

@@ -12,7 +12,6 @@ from codec_bench.audio.padded_passes import passes
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers import funasr
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -80,7 +79,7 @@ class SenseVoice(funasr.FunasrFeature):
             UserError: no such model or point.
         """
         if model != NAME:
-            raise UserError(Diagnostic("no_variant", variant=model, name="SenseVoice"), hint=f"use {NAME}")
+            raise UserError("no_variant", variant=model, name="SenseVoice", hint=f"use {NAME}")
         return f"{NAME}/funasr-1{suffix(parse_precision(NAME, point))}"
 
     def compute(

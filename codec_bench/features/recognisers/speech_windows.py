@@ -13,7 +13,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.networks.on_device import concatenate
 
@@ -51,7 +50,7 @@ def check_windows(windows: Windows) -> None:
         return
     spec = importlib.util.find_spec("faster_whisper")
     if spec is None or spec.origin is None or not (Path(spec.origin).parent / "assets" / VAD_ASSET).is_file():
-        raise UserError(Diagnostic("windows_network", file=VAD_ASSET), hint="pip install 'faster-whisper>=1.2,<1.3'")
+        raise UserError("windows_network", file=VAD_ASSET, hint="pip install 'faster-whisper>=1.2,<1.3'")
 
 
 def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:

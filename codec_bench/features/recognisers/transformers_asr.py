@@ -19,7 +19,6 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.networks.precision import computing
 
@@ -260,11 +259,9 @@ class TransformersRecogniser(PiecewiseRecogniser):
             rate_hz = self._processor.feature_extractor.sampling_rate
         except Exception as error:  # a broken file raises anything from KeyError to OSError
             reason = str(error).strip().split("\n")[0]
-            raise WeightsError(Diagnostic("processor_unreadable", folder=self._folder, cause=reason)) from error
+            raise WeightsError("processor_unreadable", folder=self._folder, cause=reason) from error
         if rate_hz != self.rate_hz:
-            raise WeightsError(
-                Diagnostic("weights_rate", folder=self._folder, rate_hz=rate_hz, expected_hz=self.rate_hz)
-            )
+            raise WeightsError("weights_rate", folder=self._folder, rate_hz=rate_hz, expected_hz=self.rate_hz)
         return self._family.mended(load_pretrained(net, str(self._folder), {}))
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 
 GREEDY: dict[str, Any] = {
@@ -25,9 +24,7 @@ def config_of(folder: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
         config["model_type"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightsError(
-            Diagnostic("weights_not_read", path=folder, type=type(error).__name__, reason=error)
-        ) from error
+        raise WeightsError("weights_not_read", path=folder, type=type(error).__name__, reason=error) from error
     return config
 
 
@@ -42,7 +39,7 @@ def check_kind(name: str, folder: Path, kind: str) -> None:
     """
     model_type = config_of(folder)["model_type"]
     if model_type != kind:
-        raise WeightsError(Diagnostic("weights_kind", folder=folder, kind=model_type, expected=kind))
+        raise WeightsError("weights_kind", folder=folder, kind=model_type, expected=kind)
 
 
 def parts_of(folder: Path, rate_hz: int, extractor: str, tokenizer: str, **options: Any) -> tuple[Any, Any]:
@@ -63,9 +60,7 @@ def parts_of(folder: Path, rate_hz: int, extractor: str, tokenizer: str, **optio
         tokens = getattr(transformers, tokenizer).from_pretrained(folder, local_files_only=True, **options)
     except Exception as error:  # a broken file raises anything from KeyError to OSError
         reason = str(error).split("\n")[0]
-        raise WeightsError(
-            Diagnostic("processor_unreadable", folder=folder, cause=f"{type(error).__name__}: {reason}")
-        ) from error
+        raise WeightsError("processor_unreadable", folder=folder, cause=f"{type(error).__name__}: {reason}") from error
     if front.sampling_rate != rate_hz:
-        raise WeightsError(Diagnostic("weights_rate", folder=folder, rate_hz=front.sampling_rate, expected_hz=rate_hz))
+        raise WeightsError("weights_rate", folder=folder, rate_hz=front.sampling_rate, expected_hz=rate_hz)
     return front, tokens

@@ -201,12 +201,17 @@ class Whisper(PreparedFeature):
         except RuntimeError as error:
             refuse_if_too_large(self.name, self.device, error)
             raise UserError(
-                Diagnostic("computing_fails", name=self.name, device=self.device, cause=" ".join(str(error).split())),
+                "computing_fails",
+                name=self.name,
+                device=self.device,
+                cause=" ".join(str(error).split()),
                 hint=f"codec-bench doctor checks the device and its libraries{other}",
             ) from error
         if not right:
             raise UserError(
-                Diagnostic("computes_nothing", name=self.name, device=self.device),
+                "computes_nothing",
+                name=self.name,
+                device=self.device,
                 hint=f"the driver may be too old: codec-bench doctor compares the GPU with the CPU{other}",
             )
 
@@ -230,7 +235,7 @@ class Whisper(PreparedFeature):
         if declared != net.n_mels:
             wrong.append(f"preprocessor_config.json says {declared} mel bands, the network has {net.n_mels}")
         if wrong:
-            raise WeightsError(Diagnostic("weights_of_another_model", folder=self._folder, difference="; ".join(wrong)))
+            raise WeightsError("weights_of_another_model", folder=self._folder, difference="; ".join(wrong))
 
     def prepare(self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None) -> _Batch:
         """Cut the signals into parts on the device, and resolve their languages.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 
 Backend = Literal["ct2", "torch"]
@@ -67,7 +66,7 @@ def facts_of(model: str) -> CheckpointSize:
         UserError: no such model.
     """
     if model not in _FACTS:
-        raise UserError(Diagnostic("unknown_name", kind="recogniser", name=model), hint=f"there is {', '.join(MODELS)}")
+        raise UserError("unknown_name", kind="recogniser", name=model, hint=f"there is {', '.join(MODELS)}")
     return _FACTS[model]
 
 
@@ -111,15 +110,17 @@ def parse_point(model: str, point: str | None) -> WhisperPoint:
         if kind is None:
             known = f"{' or '.join(COMPUTE_TYPES)}; windows {', '.join(WINDOWS)}; compute types {', '.join(types)}"
             raise UserError(
-                Diagnostic("no_point_of_metric", name=model, point=option),
-                hint=f"at most one of each, joined by +: {known}",
+                "no_point_of_metric", name=model, point=option, hint=f"at most one of each, joined by +: {known}"
             )
         kinds_seen.add(kind)
         chosen[kind] = option
     parsed = WhisperPoint(**chosen)  # type: ignore[arg-type]
     if parsed.backend is not None and parsed.compute_type not in COMPUTE_TYPES[parsed.backend]:
         raise UserError(
-            Diagnostic("compute_type_unsupported", name=model, compute_type=parsed.compute_type, device=parsed.backend),
+            "compute_type_unsupported",
+            name=model,
+            compute_type=parsed.compute_type,
+            device=parsed.backend,
             hint=f"it computes in {', '.join(COMPUTE_TYPES[parsed.backend])}",
         )
     return parsed
@@ -198,14 +199,17 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         folder = path.parent if path is not None and path.is_file() else path
         if folder is not None and (folder / "model.bin").is_file() and not (folder / "model.safetensors").is_file():
             raise WeightsError(
-                Diagnostic("weights_of_ctranslate2", weights=weights, model=model),
+                "weights_of_ctranslate2",
+                weights=weights,
+                model=model,
                 hint=f"use {model} without @torch, or run `codec-bench weights fetch {model}-transformers`",
             )
         return find(f"{model}-transformers", weights).folder
     if path is not None and path.is_file():
         if path.name != "model.bin":
             raise WeightsError(
-                Diagnostic("weights_single_file", weights=weights),
+                "weights_single_file",
+                weights=weights,
                 hint="a checkpoint in the layout of transformers is converted by ct2-transformers-converter",
             )
         path = path.parent
@@ -215,7 +219,9 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         )
         if checkpoints:
             raise WeightsError(
-                Diagnostic("weights_not_converted", weights=weights, checkpoint=checkpoints[0]),
+                "weights_not_converted",
+                weights=weights,
+                checkpoint=checkpoints[0],
                 hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
                 f"--copy_files tokenizer.json preprocessor_config.json; or name {model}@torch, which reads it as it is",
             )
@@ -230,7 +236,7 @@ def declared_bands(folder: Path, otherwise: int) -> int:
     try:
         return int(json.loads(path.read_text("utf-8")).get("feature_size", otherwise))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=error)) from error
+        raise WeightsError("file_not_readable", path=path, cause=error) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,12 +279,10 @@ class Tokens:
             }
         except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
             reason = " ".join(str(error).split())
-            raise WeightsError(
-                Diagnostic("not_a_tokeniser", path=path, cause=f"{type(error).__name__}: {reason}")
-            ) from error
+            raise WeightsError("not_a_tokeniser", path=path, cause=f"{type(error).__name__}: {reason}") from error
         lacking = [token for token, index in ids.items() if index is None]
         if lacking:
-            raise WeightsError(Diagnostic("not_a_tokeniser", path=path, cause=f"it has no {lacking[0]}"))
+            raise WeightsError("not_a_tokeniser", path=path, cause=f"it has no {lacking[0]}")
         known = {code: index for code, index in languages.items() if index is not None}
         start, end, transcribe, no_timestamps, no_speech = ids.values()
         return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)

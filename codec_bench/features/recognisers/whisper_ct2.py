@@ -23,7 +23,6 @@ from codec_bench.features.recognisers.whisper_network import (
 )
 from codec_bench.machine.environment import own_threads
 from codec_bench.machine.memory import give_back
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 
 if TYPE_CHECKING:
@@ -60,7 +59,10 @@ class CTranslate2Whisper(WhisperNetwork):
         if compute_type not in able:
             can = ", ".join(known for known in COMPUTE_TYPES["ct2"] if known in able)
             raise UserError(
-                Diagnostic("compute_type_unsupported", name=name, compute_type=compute_type, device=device),
+                "compute_type_unsupported",
+                name=name,
+                compute_type=compute_type,
+                device=device,
                 hint=f"it can: {can}; {name} without a type computes in float32, which is another protocol",
             )
         try:
@@ -75,7 +77,10 @@ class CTranslate2Whisper(WhisperNetwork):
             refuse_if_too_large(name, device, error)
             reason = " ".join(str(error).split())
             raise WeightsError(
-                Diagnostic("weights_not_loaded", folder=folder, type=type(error).__name__, reason=reason),
+                "weights_not_loaded",
+                folder=folder,
+                type=type(error).__name__,
+                reason=reason,
                 hint="the file may be cut short or of another kind: codec-bench weights verify",
             ) from error
         self.n_mels, self.multilingual = self.model.n_mels, self.model.is_multilingual

@@ -26,7 +26,6 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows, rows_of
 from codec_bench.weights.state import load_tensors
@@ -167,14 +166,10 @@ def sizes_of(folder: Path) -> Sizes:
     try:
         sizes = {field: int(config.get(key, default)) for field, (key, default) in _SIZE_KEYS.items()}
     except (ValueError, TypeError) as error:
-        raise WeightsError(
-            Diagnostic("weights_not_read", path=folder, type=type(error).__name__, reason=error)
-        ) from error
+        raise WeightsError("weights_not_read", path=folder, type=type(error).__name__, reason=error) from error
     activation, is_scaled = config.get("activation_function", "gelu"), config.get("scale_embedding", False)
     if activation != "gelu" or is_scaled:
-        raise WeightsError(
-            Diagnostic("weights_of_another_model", folder=folder, difference=f"{activation}, scaled {is_scaled}")
-        )
+        raise WeightsError("weights_of_another_model", folder=folder, difference=f"{activation}, scaled {is_scaled}")
     return Sizes(**sizes, has_output=not config.get("tie_word_embeddings", True))
 
 
@@ -185,9 +180,7 @@ def _begin_suppressed(folder: Path) -> list[int]:
         config = json.loads(path.read_text("utf-8")) if path.is_file() else config_of(folder)
         return [int(token) for token in config.get("begin_suppress_tokens") or []]
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise WeightsError(
-            Diagnostic("weights_not_read", path=path, type=type(error).__name__, reason=error)
-        ) from error
+        raise WeightsError("weights_not_read", path=path, type=type(error).__name__, reason=error) from error
 
 
 @dataclass(slots=True)

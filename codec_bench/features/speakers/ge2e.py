@@ -138,9 +138,7 @@ class Ge2e(Feature):
                 used = {key: state[key] for key in net.state_dict()}
                 net.load_state_dict(used)
             except Exception as error:  # a broken file raises anything from KeyError to UnpicklingError
-                raise WeightsError(
-                    Diagnostic("weights_of_another_model", folder=self._path, difference=describe(error))
-                ) from error
+                raise WeightsError("weights_of_another_model", folder=self._path, difference=describe(error)) from error
             self._net = net.to(self.device).eval()
         return self._net
 
@@ -181,7 +179,7 @@ def _checkpoint(weights: str | None) -> Path:
         path = Path(weights).expanduser()
         path = path / "pretrained.pt" if path.is_dir() else path
         if not path.is_file():
-            raise WeightsError(Diagnostic("no_file", path=path), hint="give a file in Resemblyzer's format")
+            raise WeightsError("no_file", path=path, hint="give a file in Resemblyzer's format")
         return path
     spec = importlib.util.find_spec("resemblyzer")
     if spec is None or spec.origin is None:

@@ -61,13 +61,16 @@ class S3prl(Feature):
         super().__init__(device, weights)
         if variant is None:
             raise UserError(
-                Diagnostic("upstream_unnamed", feature=self.name),
+                "upstream_unnamed",
+                feature=self.name,
                 hint=f"write {self.name}[NAME], for example {self.name}[hubert_base]",
             )
         if (weights is not None) != variant.endswith(TAKES_A_FILE):
             takes = "needs a checkpoint" if weights is None else "has its own checkpoint"
             raise UserError(
-                Diagnostic("upstream_weights", upstream=f"{self.name}[{variant}]", takes=takes),
+                "upstream_weights",
+                upstream=f"{self.name}[{variant}]",
+                takes=takes,
                 hint=f"give weights only to upstreams that end in _local or _custom, such as {self.name}[hubert_local]",
             )
         self._upstream, self._precision = variant, parse_precision(f"{self.name}[{variant}]", point)
@@ -187,7 +190,10 @@ def load_upstream(name: str, weights: str | None) -> Any:
         except Exception as error:  # s3prl's code raises anything: assertions, HTTP errors, UnpicklingError
             reason = str(error).strip().split("\n")[0] or "unknown reason"
             raise WeightsError(
-                Diagnostic("upstream_not_loaded", upstream=name, type=type(error).__name__, reason=reason),
+                "upstream_not_loaded",
+                upstream=name,
+                type=type(error).__name__,
+                reason=reason,
                 hint=f"without a network, copy its checkpoint here and use s3prl[{name.split('_')[0]}_local]",
             ) from error
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from codec_bench.features.speakers.wavlm_sv import WavlmSv
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import load_into, load_state, unfilled
 
@@ -90,9 +89,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=path, cause=error)) from error
+        raise WeightsError("file_not_readable", path=path, cause=error) from error
     if not isinstance(values, dict):
-        raise WeightsError(Diagnostic("mapping_expected", path=path, type=type(values).__name__))
+        raise WeightsError("mapping_expected", path=path, type=type(values).__name__)
     return values
 
 
@@ -109,7 +108,7 @@ def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig,
         f"{key} {config[key]} (expected {value})" for key, value in FIXED.items() if config.get(key, value) != value
     ]
     if wrong:
-        raise WeightsError(Diagnostic("weights_of_another_model", folder=path, difference=", ".join(wrong)))
+        raise WeightsError("weights_of_another_model", folder=path, difference=", ".join(wrong))
     try:
         norms: dict[str, Literal["group_norm", "layer_norm"]] = {"group": "group_norm", "layer": "layer_norm"}
         encoder = EncoderConfig(
@@ -134,9 +133,7 @@ def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig,
             config["use_weighted_layer_sum"],
         )
     except KeyError as error:
-        raise WeightsError(
-            Diagnostic("weights_of_another_model", folder=path, difference=f"no value {error} that fits")
-        ) from error
+        raise WeightsError("weights_of_another_model", folder=path, difference=f"no value {error} that fits") from error
     return encoder, head
 
 
@@ -148,7 +145,5 @@ def _min_samples(config: Mapping[str, Any], path: Path) -> int:
         for kernel, stride in reversed(list(zip(config["conv_kernel"], config["conv_stride"], strict=True))):
             samples = (samples - 1) * stride + kernel
     except (KeyError, TypeError, ValueError) as error:
-        raise WeightsError(
-            Diagnostic("weights_of_another_model", folder=path, difference="no x-vector network")
-        ) from error
+        raise WeightsError("weights_of_another_model", folder=path, difference="no x-vector network") from error
     return samples

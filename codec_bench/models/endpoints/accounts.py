@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.types import Request
@@ -54,10 +53,10 @@ class Prices:
         listed = {kind: price for kind, price in (listed or {}).items() if kind not in ("date", "until", "source")}
         for kind, price in listed.items():
             if kind not in NUMBERS:
-                raise UserError(Diagnostic("price_unknown", kind=kind), hint=f"known: {', '.join(NUMBERS)}")
+                raise UserError("price_unknown", kind=kind, hint=f"known: {', '.join(NUMBERS)}")
             number = isinstance(price, (int, float)) and not isinstance(price, bool)
             if price is not None and not (number and 0 <= price < math.inf):
-                raise UserError(Diagnostic("price_out_of_range", kind=kind, price=price))
+                raise UserError("price_out_of_range", kind=kind, price=price)
         return cls(**listed, date=day, until=until, source=source)
 
     def has_price(self, kind: str) -> bool:
@@ -220,7 +219,7 @@ def _day(name: str, value: Any) -> Date | None:
     try:
         return Date.fromisoformat(str(value))
     except ValueError:
-        raise UserError(Diagnostic("price_date", name=name, value=value)) from None
+        raise UserError("price_date", name=name, value=value) from None
 
 
 def openai_usage(reported: Any) -> dict[str, float]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
@@ -91,7 +90,8 @@ class JsonEndpoint(JsonModel):
         check_choice(info, "pieces_text", pieces_text, ("append", "last"))
         if text_path is None and audio_path is None and reply != "sound":
             raise UserError(
-                Diagnostic("no_path_in_reply", model=info.name),
+                "no_path_in_reply",
+                model=info.name,
                 hint="give the path of the answer in the reply, such as text_path=result.0.text",
             )
         self.body, self.method, self.path = body, method.upper(), path
@@ -224,7 +224,7 @@ def _compiled(body: Any, name: str) -> Any:
             else:
                 template = environment.from_string(node)
         except (TemplateError, RecursionError, ValueError) as error:
-            raise UserError(Diagnostic("endpoint_template", model=name, field=where, cause=error)) from None
+            raise UserError("endpoint_template", model=name, field=where, cause=error) from None
 
         def fill(values: Mapping[str, Any]) -> Any:
             try:
@@ -235,8 +235,7 @@ def _compiled(body: Any, name: str) -> Any:
             except TemplateError as error:
                 known = ", ".join(sorted(values))
                 raise UserError(
-                    Diagnostic("endpoint_template_not_filled", model=name, field=where, cause=error),
-                    hint=f"known: {known}",
+                    "endpoint_template_not_filled", model=name, field=where, cause=error, hint=f"known: {known}"
                 ) from None
 
         return fill

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LONGEST_REASON = 300
@@ -40,8 +39,7 @@ class ApiKey:
         named = self.env is None or (isinstance(self.env, str) and _NAME.fullmatch(self.env))
         if not named or _KEY_LIKE.search(self.env or ""):
             raise UserError(
-                Diagnostic("key_env_form"),
-                hint="put the key into a variable such as MY_KEY and give its name: key_env=MY_KEY",
+                "key_env_form", hint="put the key into a variable such as MY_KEY and give its name: key_env=MY_KEY"
             )
 
     def read(self) -> str | None:
@@ -50,11 +48,10 @@ class ApiKey:
             return None
         value = os.environ.get(self.env, "").strip()
         if not value:
-            raise UserError(Diagnostic("key_not_set", variable=self.env), hint=f"export {self.env}=...")
+            raise UserError("key_not_set", variable=self.env, hint=f"export {self.env}=...")
         if not value.isascii() or not value.isprintable():
             raise UserError(
-                Diagnostic("key_characters", variable=self.env),
-                hint="expected printable ASCII; set it again, without line breaks",
+                "key_characters", variable=self.env, hint="expected printable ASCII; set it again, without line breaks"
             )
         return value
 
@@ -106,12 +103,13 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:  # such as a bracket that is not closed
-        raise UserError(Diagnostic("address_damaged", url=clean(url), cause=error)) from error
+        raise UserError("address_damaged", url=clean(url), cause=error) from error
     if parts.scheme not in schemes or not parts.hostname:
-        raise UserError(Diagnostic("address_form", url=clean(url)), hint=f"expected {schemes[-1]}://HOST/PATH")
+        raise UserError("address_form", url=clean(url), hint=f"expected {schemes[-1]}://HOST/PATH")
     if parts.username or parts.password or re.search(r"(?i)(key|token|secret|password)=", parts.query):
         raise UserError(
-            Diagnostic("key_in_address", host=parts.hostname),
+            "key_in_address",
+            host=parts.hostname,
             hint="put the key into an environment variable and give its name with key_env=NAME (and key_header=NAME if "
             "the service does not take a bearer token)",
         )
@@ -130,8 +128,5 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the user's headers as texts."""
     for name in headers:
         if re.search(r"(?i)auth|key|token|secret|cookie", name):
-            raise UserError(
-                Diagnostic("key_in_header", header=name),
-                hint=f"use key_env=VARIABLE and key_header={name}",
-            )
+            raise UserError("key_in_header", header=name, hint=f"use key_env=VARIABLE and key_header={name}")
     return {str(name): str(value) for name, value in headers.items()}

@@ -163,12 +163,14 @@ class OpenAiChat(BatchableModel):
         """Return the service's batch interface; UserError if it has none or streams only."""
         if not self.batched:
             raise UserError(
-                Diagnostic("model_takes_no_batches", model=self.info.name),
+                "model_takes_no_batches",
+                model=self.info.name,
                 hint=f"leave out --batch; --set {self.info.name}.batched=true tries it all the same",
             )
         if self.stream:
             raise UserError(
-                Diagnostic("batch_of_streams", model=self.info.name),
+                "batch_of_streams",
+                model=self.info.name,
                 hint=f"--set {self.info.name}.stream=false if the model can do without, else leave out --batch",
             )
         return OpenAiBatches(self, self.path)

@@ -95,8 +95,7 @@ class RemoteModel(Model):
     ) -> None:
         if base_url is None:
             raise UserError(
-                Diagnostic("base_url_missing", model=info.name),
-                hint=f"--set {info.name}.base_url=http://localhost:8000/v1",
+                "base_url_missing", model=info.name, hint=f"--set {info.name}.base_url=http://localhost:8000/v1"
             )
         for name, value, least, most in (
             ("concurrency", concurrency, 1, _MOST), ("timeout_s", timeout_s, 1e-3, _MOST),
@@ -104,9 +103,7 @@ class RemoteModel(Model):
         ):  # fmt: skip
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
                 raise UserError(
-                    Diagnostic(
-                        "model_option_out_of_range", model=info.name, option=name, value=value, least=least, most=most
-                    )
+                    "model_option_out_of_range", model=info.name, option=name, value=value, least=least, most=most
                 )
         self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
         self.ceiling = int(concurrency)
@@ -350,8 +347,7 @@ def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str])
     """Check an option that has a few possible values."""
     if value not in known:
         raise UserError(
-            Diagnostic("model_option_value", model=info.name, option=option, value=value),
-            hint=f"expected {' or '.join(known)}",
+            "model_option_value", model=info.name, option=option, value=value, hint=f"expected {' or '.join(known)}"
         )
 
 

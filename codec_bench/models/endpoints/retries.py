@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
-from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.error_texts import cause_of
 
@@ -401,7 +401,9 @@ class RetryPolicy:
                 why = f"the quota of the day is used up: {error.reason}" if error.daily else error.reason
                 asks = f", and asks to wait {wait_s:.0f} s" if error.wait_s is not None and wait_s > limit_s else ""
                 raise UserError(
-                    Diagnostic("service_stopped", cause=why, requests=asks),
+                    "service_stopped",
+                    cause=why,
+                    requests=asks,
                     hint=f"{RESUME_HINT}; --wait waits for as long as it takes",
                 )
         places = int(self.gate.limit)
@@ -417,7 +419,7 @@ class RetryPolicy:
         self._alike_count = self._alike_count + 1 if words == self._alike else 1
         self._alike = words
         if self._alike_count >= ALIKE:
-            raise UserError(Diagnostic("refused_alike", count=ALIKE, cause=reason), hint=hint)
+            raise UserError("refused_alike", count=ALIKE, cause=reason, hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
         places = HELD_SLOTS.get()

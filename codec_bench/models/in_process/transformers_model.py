@@ -66,11 +66,10 @@ class TransformersModel(BatchModel):
     ) -> None:
         if template not in get_args(Template):
             raise UserError(
-                Diagnostic("model_template", model=info.name, template=template),
-                hint=f"expected {' or '.join(get_args(Template))}",
+                "model_template", model=info.name, template=template, hint=f"expected {' or '.join(get_args(Template))}"
             )
         if not isinstance(batch_s, (int, float)) or isinstance(batch_s, bool) or batch_s <= 0:
-            raise UserError(Diagnostic("model_batch_seconds", model=info.name, value=batch_s))
+            raise UserError("model_batch_seconds", model=info.name, value=batch_s)
         self.info, self.batch_s = info, float(batch_s)
         self._requested_device = str(device)
         self._weights, self._revision, self._dtype = str(weights), revision, dtype
@@ -184,7 +183,5 @@ def _resolved(name: str, device: str) -> str:
     known = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     chosen = "cuda:0" if device == "cuda" else device
     if chosen not in known:
-        raise UserError(
-            Diagnostic("model_device", model=name, device=device), hint=f"expected one of {', '.join(known)}"
-        )
+        raise UserError("model_device", model=name, device=device, hint=f"expected one of {', '.join(known)}")
     return chosen

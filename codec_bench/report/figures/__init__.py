@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise
@@ -62,7 +61,7 @@ def write_figures(
 
     runs = [runs] if isinstance(runs, Run) else list(runs)
     if not runs:
-        raise UserError(Diagnostic("no_run_to_draw"), hint="name at least one run folder")
+        raise UserError("no_run_to_draw", hint="name at least one run folder")
     plots = plots_of(runs, summaries or [summarise(run, by) for run in runs])
     target = Path(folder)
     files: list[Path] = []

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, UserError, first_of
 from codec_bench.report.figures.labels import name_points, shortened
 from codec_bench.report.figures.plots import Plot, PlotPoint
@@ -119,7 +118,9 @@ def _written(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(
-            Diagnostic("file_not_writable", path=error.filename or folder, cause=error.strerror or error),
+            "file_not_writable",
+            path=error.filename or folder,
+            cause=error.strerror or error,
             hint="name another folder",
         ) from error
 

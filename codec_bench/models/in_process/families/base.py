@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Request, Response
 
@@ -42,7 +41,7 @@ class FamilySettings:
         values = {field.name: getattr(base, field.name) for field in fields(cls)}
         for key, value in options.items():
             if key not in values:
-                raise UserError(Diagnostic("generation_unknown", option=key), hint=f"known: {', '.join(values)}")
+                raise UserError("generation_unknown", option=key, hint=f"known: {', '.join(values)}")
             if value is not None:
                 values[key] = _checked(key, value)
         return cls(**values)
@@ -69,18 +68,18 @@ def _checked(key: str, value: Any) -> Any:
     if key == "stop":
         texts = (value,) if isinstance(value, str) else tuple(value)
         if not all(isinstance(text, str) and text for text in texts):
-            raise UserError(Diagnostic("stop_form", value=value))
+            raise UserError("stop_form", value=value)
         return texts
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if key in _INTEGERS:
         least = _INTEGERS[key]
         if not number or int(value) != value or (least is not None and value < least):
             bound = f" of at least {least}" if least is not None else ""
-            raise UserError(Diagnostic("generation_not_whole", option=key, value=value, bound=bound))
+            raise UserError("generation_not_whole", option=key, value=value, bound=bound)
         return int(value)
     most = 1 if key == "top_p" else math.inf
     if not number or not 0 <= value <= most or (key in ("top_p", "repetition_penalty") and not value):
-        raise UserError(Diagnostic("generation_out_of_range", option=key, value=value))
+        raise UserError("generation_out_of_range", option=key, value=value)
     return float(value)
 
 

@@ -64,7 +64,7 @@ class Chat(Family):
             )
         except Exception as error:  # a missing file, a broken one, or a package that is not installed
             reason = " ".join(str(error).split())[:300]
-            raise UserError(Diagnostic("processor_not_loaded", folder=self.loading.folder, cause=reason)) from error
+            raise UserError("processor_not_loaded", folder=self.loading.folder, cause=reason) from error
 
     # ---- from a request to a row ----
 
@@ -95,7 +95,7 @@ class Chat(Family):
             )
         for _, parts in turns:
             if any(isinstance(item, str) and self.marker() in item for item in parts):
-                raise UserError(Diagnostic("text_holds_marker", marker=self.marker()))
+                raise UserError("text_holds_marker", marker=self.marker())
         flat = [{"role": role, "content": self._marked(parts)} for role, parts in turns]
         text = self.tokenizer.apply_chat_template(flat, add_generation_prompt=True, tokenize=False)
         return self.called(text, sounds)
@@ -258,7 +258,8 @@ def _net_class(loading: Loading) -> str:
     if loading.trust and classes:
         return next((name for name in classes if name != "AutoModel"), "AutoModel")
     raise UserError(
-        Diagnostic("model_type_unknown", model_type=loading.model_type),
+        "model_type_unknown",
+        model_type=loading.model_type,
         hint="--set NAME.trust_remote_code=true runs the checkpoint's code; or write your own class (./file.py:Class)"
         if classes
         else "write your own class (./file.py:Class) that asks it",
@@ -280,7 +281,7 @@ class ChatText(Chat):
         for message in request.messages:
             texts = tuple(text for text in message.content if isinstance(text, str))
             if len(texts) < len(message.content):
-                raise UserError(Diagnostic("model_takes_no_audio"))
+                raise UserError("model_takes_no_audio")
             turns.append((message.role, texts))
         if self.loading.system is not None and turns[0][0] != "system":
             turns.insert(0, ("system", (self.loading.system,)))
@@ -312,16 +313,13 @@ class Voxtral(Chat):
     def load_processor(self) -> Any:
         """Load the checkpoint's processor; needs mistral-common."""
         if importlib.util.find_spec("mistral_common") is None:
-            raise UserError(
-                Diagnostic("needs_mistral_common"),
-                hint="pip install 'mistral-common[audio]'",
-            )
+            raise UserError("needs_mistral_common", hint="pip install 'mistral-common[audio]'")
         return super().load_processor()
 
     def processed(self, request: Request) -> Mapping[str, Any]:
         """Return the processor's output for a request. The only template is `chat`."""
         if self.loading.template != "chat":
-            raise UserError(Diagnostic("voxtral_template", template=self.loading.template))
+            raise UserError("voxtral_template", template=self.loading.template)
         opening: list[str | Sound] = [self.loading.system] if self.loading.system is not None else []
         turns = []
         for message in request.messages:

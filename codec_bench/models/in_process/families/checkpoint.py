@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, cast
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.catalogue import Checkpoint, File
 from codec_bench.weights.find import LocalCheckpoint, places
@@ -41,11 +40,11 @@ def locate(name: str, weights: str, revision: str | None = None) -> LocalCheckpo
         files = [file for file in (CONFIG, *WEIGHT_FILES) if (folder / file).is_file()]
         if CONFIG not in files or len(files) < 2:
             missing = CONFIG if CONFIG not in files else " or ".join(WEIGHT_FILES)
-            raise WeightsError(Diagnostic("model_weights_lack", weights=weights, model=name, files=missing))
+            raise WeightsError("model_weights_lack", weights=weights, model=name, files=missing)
         return LocalCheckpoint(folder, str(folder), (CONFIG, *_shards(folder, files[1])))
     if weights.count("/") != 1 or weights.startswith((".", "/", "~")):
         raise WeightsError(
-            Diagnostic("no_weights_of_model", weights=weights, model=name), hint="give a folder or a hub id OWNER/NAME"
+            "no_weights_of_model", weights=weights, model=name, hint="give a folder or a hub id OWNER/NAME"
         )
     first, *others = WEIGHT_FILES
     net = File.model_validate({"path": first, "or": [{"path": path} for path in others]})
@@ -59,7 +58,9 @@ def locate(name: str, weights: str, revision: str | None = None) -> LocalCheckpo
             return LocalCheckpoint(folder, used, (CONFIG, *_shards(folder, paths[1])))
     fetch = f"hf download {weights}" + (f" --revision {revision}" if revision else "")
     raise WeightsError(
-        Diagnostic("weights_not_on_machine", weights=weights, model=name),
+        "weights_not_on_machine",
+        weights=weights,
+        model=name,
         hint=f"fetch them: {fetch}; or name their folder: --set {name}.weights=FOLDER",
     )
 
@@ -78,11 +79,15 @@ def _shards(folder: Path, file: str) -> list[str]:
     try:
         parts = sorted(set(json.loads((folder / file).read_text("utf-8"))["weight_map"].values()))
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise WeightsError(Diagnostic("not_a_weights_index", path=folder / file, cause=error)) from error
+        raise WeightsError("not_a_weights_index", path=folder / file, cause=error) from error
     missing = [shard for shard in parts if not (folder / shard).is_file()]
     if missing:
         raise WeightsError(
-            Diagnostic("weights_incomplete", folder=folder, missing=len(missing), files=len(parts), example=missing[0]),
+            "weights_incomplete",
+            folder=folder,
+            missing=len(missing),
+            files=len(parts),
+            example=missing[0],
             hint="fetch them again; files that are complete are not downloaded again",
         )
     return [file, *parts]
@@ -97,16 +102,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=folder / CONFIG, cause=error)) from error
+        raise WeightsError("file_not_readable", path=folder / CONFIG, cause=error) from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise WeightsError(Diagnostic("model_type_missing", path=folder / CONFIG))
+        raise WeightsError("model_type_missing", path=folder / CONFIG)
     return config
 
 
 def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> str:
     """Return the dtype. `auto` is float32 on the CPU, and the checkpoint's on a GPU."""
     if dtype not in DTYPES:
-        raise UserError(Diagnostic("model_dtype", model=name, dtype=dtype), hint=f"expected {', '.join(DTYPES)}")
+        raise UserError("model_dtype", model=name, dtype=dtype, hint=f"expected {', '.join(DTYPES)}")
     if dtype != "auto":
         return dtype
     if device == "cpu":
@@ -208,5 +213,5 @@ def read_settings(folder: Path, name: str) -> Mapping[str, Any]:
     try:
         read = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise WeightsError(Diagnostic("file_not_readable", path=file, cause=error)) from error
+        raise WeightsError("file_not_readable", path=file, cause=error) from error
     return read if isinstance(read, dict) else {}

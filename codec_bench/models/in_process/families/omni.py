@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, hearing, seeded
 from codec_bench.models.in_process.families.chat import Chat
@@ -106,7 +105,7 @@ class Qwen25Omni(Omni):
             return
         voices = self.loading.folder / "spk_dict.pt"
         if not voices.is_file():
-            raise WeightsError(Diagnostic("no_voice_table", folder=self.loading.folder))
+            raise WeightsError("no_voice_table", folder=self.loading.folder)
         self.net.load_speakers(str(voices))
 
 

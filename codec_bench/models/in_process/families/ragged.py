@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, OneByOne, hearing
 from codec_bench.models.in_process.families.chat import Chat
@@ -144,10 +143,7 @@ class Phi4Multimodal(Ragged):
 def need_peft(model_type: str) -> None:
     """Check for peft. Without its adapter a model silently understands speech badly."""
     if importlib.util.find_spec("peft") is None:
-        raise UserError(
-            Diagnostic("needs_peft", model_type=model_type),
-            hint="pip install peft",
-        )
+        raise UserError("needs_peft", model_type=model_type, hint="pip install peft")
 
 
 def padded(tensor: torch.Tensor, longest: int) -> torch.Tensor:

@@ -7,7 +7,6 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.features.recognisers.whisper_checkpoint import ALIASES
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY
@@ -39,12 +38,12 @@ class WhisperModel(Family):
         """Compute the spectrogram of the request's one recording."""
         clips = list(clips_of(request))
         if len(clips) != 1:
-            raise UserError(Diagnostic("whisper_one_recording", recordings=len(clips)))
+            raise UserError("whisper_one_recording", recordings=len(clips))
         named = request.fields.get("language")
         language = ALIASES.get(base_language(named), base_language(named)) if named else None
         known = getattr(self.net.generation_config, "lang_to_id", None) or {}
         if language is not None and known and f"<|{language}|>" not in known:
-            raise UserError(Diagnostic("whisper_language", language=language))
+            raise UserError("whisper_language", language=language)
         signal = clips[0].read().samples[0]
         mel = self.extractor(signal, sampling_rate=self.rate_hz, return_tensors="pt")
         return FamilyRow({"input_features": mel["input_features"]}, group=language if known else None)
@@ -101,12 +100,12 @@ class Vits(Family):
         """Tokenize the text."""
         text = request.fields.get("text")
         if not isinstance(text, str) or not text.strip():
-            raise UserError(Diagnostic("no_text_to_speak"))
+            raise UserError("no_text_to_speak")
         if any(isinstance(value, Clip) for value in request.fields.values()):
-            raise UserError(Diagnostic("single_voice"))
+            raise UserError("single_voice")
         inputs = self.tokenizer(text, return_tensors="pt")
         if not inputs["input_ids"].shape[1]:
-            raise UserError(Diagnostic("no_known_character", text=text[:80]))
+            raise UserError("no_known_character", text=text[:80])
         return FamilyRow(dict(inputs), wants=request.wants)
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:

@@ -69,7 +69,7 @@ class Voice(Family):
             return None
         codec = codec_of(self.loading.folder)
         if codec is None:
-            raise WeightsError(Diagnostic("voice_without_codec", folder=self.loading.folder))
+            raise WeightsError("voice_without_codec", folder=self.loading.folder)
         model_type = read_config(codec.folder)["model_type"]
         return load_net(As(self.codec_name, "float32"), codec.folder, model_type, "cpu")
 
@@ -90,7 +90,7 @@ class Voice(Family):
             return getattr(transformers, self.processor_class).from_args_and_dict(parts, settings, **more)
         except Exception as error:  # a missing file, a broken one, or a package that is not installed
             reason = " ".join(str(error).split())[:300]
-            raise UserError(Diagnostic("processor_not_loaded", folder=folder, cause=reason)) from error
+            raise UserError("processor_not_loaded", folder=folder, cause=reason) from error
 
     # ---- from a request to inputs ----
 
@@ -98,17 +98,17 @@ class Voice(Family):
         """Build the network inputs of a text."""
         text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
-            raise UserError(Diagnostic("no_text_to_speak"))
+            raise UserError("no_text_to_speak")
         if str(request.fields.get("instruction") or "").strip():
-            raise UserError(Diagnostic("follows_no_instruction"))
+            raise UserError("follows_no_instruction")
         clips = {name: value for name, value in request.fields.items() if isinstance(value, Clip)}
         voice = clips.pop("prompt_audio", None)
         if clips or (voice is not None and not self.imitates):
             why = "has a voice to imitate" if not clips else f"has a sound in the field '{next(iter(clips))}'"
-            raise UserError(Diagnostic("takes_no_voice", what="voice" if not clips else "such sound", cause=why))
+            raise UserError("takes_no_voice", what="voice" if not clips else "such sound", cause=why)
         prompt_text = prompt_text.strip() if isinstance(prompt_text, str) and voice is not None else ""
         if voice is not None and self.needs_transcript and not prompt_text:
-            raise UserError(Diagnostic("voice_without_transcript"))
+            raise UserError("voice_without_transcript")
         self._refuse_marks(f"{text}\n{prompt_text}")
         wave = None if voice is None else voice.read().samples[0]
         with computing(self.loading.device, "float32"):
@@ -130,7 +130,7 @@ class Voice(Family):
         names |= {value for key, value in vars(self.processor).items() if key.endswith("_token") and value}
         mark = next((name for name in sorted(names) if name in text), None)
         if mark is not None:
-            raise UserError(Diagnostic("text_holds_mark", mark=mark))
+            raise UserError("text_holds_mark", mark=mark)
 
     # ---- from inputs to sound ----
 
@@ -151,7 +151,7 @@ class Voice(Family):
     def _room(self, text: str, inputs: Inputs, requested: int | None) -> int:
         left = self.positions() - self.used_positions(inputs)
         if left < 1:
-            raise UserError(Diagnostic("no_position_to_speak", positions=self.positions()))
+            raise UserError("no_position_to_speak", positions=self.positions())
         return min(self.budget(text, inputs), left, *([] if requested is None else [requested]))
 
     def used_positions(self, inputs: Inputs) -> int:
@@ -244,7 +244,7 @@ class Csm(Voice):
             return None, is_complete
         known = int(self.net.config.codec_config.codebook_size)
         if int(codes[:frames].max()) >= known:  # the network has three codes more than Mimi
-            raise UserError(Diagnostic("code_beyond_codec", value=int(codes[:frames].max()), known=known))
+            raise UserError("code_beyond_codec", value=int(codes[:frames].max()), known=known)
         wave = self.net.codec_model.decode(codes[:frames].T[None]).audio_values
         return wave, is_complete
 
@@ -276,7 +276,7 @@ class Dia(Voice):
         most = int(self.net.config.encoder_config.max_position_embeddings)
         length = len(self.processor.tokenizer(words, add_special_tokens=False)["input_ids"])
         if length > most:
-            raise UserError(Diagnostic("text_too_long_to_speak", bytes=length, most=most))
+            raise UserError("text_too_long_to_speak", bytes=length, most=most)
         # By name: the default value would warn of an unrelated length.
         return [dict(self.processor(text=[words], text_kwargs={"padding": "longest"}, **self._prompt(wave)))]
 
@@ -333,29 +333,25 @@ class PocketTts(Voice):
         places = (voice_path, self.loading.folder / "voices" / f"{self.loading.speaker}.safetensors")
         file = next((path for path in places if path.is_file()), None)
         if file is None:
-            raise WeightsError(
-                Diagnostic("voice_missing", voice=self.loading.speaker, path=places[0], other_path=places[1])
-            )
+            raise WeightsError("voice_missing", voice=self.loading.speaker, path=places[0], other_path=places[1])
         try:
             held = load_file(str(file))
         except Exception as error:  # whatever a broken file raises
-            raise WeightsError(Diagnostic("voice_unreadable", path=file, cause=error)) from error
+            raise WeightsError("voice_unreadable", path=file, cause=error) from error
         latents = held["speaker_wavs"].squeeze(0).T if "speaker_wavs" in held else next(iter(held.values())).squeeze(0)
         if len(held) != 1 or latents.ndim != 2 or latents.shape[1] != self.width():
             raise WeightsError(
-                Diagnostic(
-                    "voice_of_other_model",
-                    path=file,
-                    width=self.width(),
-                    shapes=", ".join((f"{name} {tuple(value.shape)}" for name, value in list(held.items())[:3])),
-                )
+                "voice_of_other_model",
+                path=file,
+                width=self.width(),
+                shapes=", ".join((f"{name} {tuple(value.shape)}" for name, value in list(held.items())[:3])),
             )
         return latents.float().contiguous()
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
         """Return one prompt per sentence, each with the voice; needs no transcript."""
         if wave is None and self.own_voice is None:
-            raise UserError(Diagnostic("needs_voice_recording"))
+            raise UserError("needs_voice_recording")
         voice: dict[str, Any] = {"audio": [wave]} if wave is not None else {"audio_prompt_latents": [self.own_voice]}
         voice |= {"sampling_rate": self.rate_hz} if wave is not None else {}
         parts = []
@@ -364,7 +360,7 @@ class PocketTts(Voice):
             written = self.processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
             parts.append(dict(self.processor(text=[written], return_tensors="pt", **voice)))
         if not parts:
-            raise UserError(Diagnostic("nothing_to_speak", text=text[:80]))
+            raise UserError("nothing_to_speak", text=text[:80])
         return parts
 
     def budget(self, text: str, inputs: Inputs) -> int:
@@ -454,7 +450,7 @@ class VibeVoice(Voice):
     def prepare(self, request: Request) -> Lines:
         """Build the inputs of a text. A temperature raises UserError."""
         if request.parameters.get("temperature") is not None:
-            raise UserError(Diagnostic("no_temperature"))
+            raise UserError("no_temperature")
         return super().prepare(request)
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
