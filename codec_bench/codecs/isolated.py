@@ -56,7 +56,7 @@ class IsolatedCodec(CollectionCodec):
         try:
             self._loop.run(self._pool.start())
         except WorkerEnded as error:
-            raise UserError("codec_not_loaded", codec=self.info.name, cause=error) from error
+            raise UserError("codec_not_loaded", codec=self.info.name, cause=error.reason) from error
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.config import load_yaml
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import MissingExtra, UnknownName, UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
@@ -129,7 +129,7 @@ class VersaMetric(Metric):
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """Return one score per item."""
         worker = _worker(self._configuration, self._options)
-        if isinstance(worker, str):
+        if isinstance(worker, Diagnostic):
             return [Score.failed(worker, self.protocol)] * len(batch)
         return [self._read(reply) for reply in worker.ask([self._request(item) for item in batch])]
 
@@ -143,7 +143,7 @@ class VersaMetric(Metric):
     def _read(self, reply: WorkerReply) -> Score:
         reason = reply.reason or reply.answer.get("error")
         if reason is not None:
-            return Score.failed(str(reason), self.protocol)
+            return Score.failed(reason, self.protocol)
         value = reply.answer.get("scores", {}).get(self._key)
         if value is None:
             return Score.failed(Diagnostic("versa_without_number", number=self._key), self.protocol)
@@ -176,12 +176,12 @@ class _Worker:
 
 
 @cache
-def _worker(configuration: str, options: str) -> _Worker | str:
+def _worker(configuration: str, options: str) -> _Worker | Diagnostic:
     """The worker of a configuration, or why it cannot be started. Failures are not retried."""
     try:
         return _Worker(configuration, options)
     except (UserError, MissingExtra, WorkerEnded) as error:
-        return str(error)
+        return of_error(error)
 
 
 def _options(configuration: str, path: str | None) -> str:

@@ -34,7 +34,7 @@ from codec_bench.workers.pool import WorkerPool, WorkerReply, device_variables
 
 _Answer: TypeAlias = "asyncio.Future[tuple[WorkerReply, float]]"
 _Pending: TypeAlias = "tuple[wire.Packed, _Answer]"
-_CLOSED = WorkerReply(None, "the model was closed before it answered", 1)
+_CLOSED = WorkerReply(None, Diagnostic("model_closed"), 1)
 _AHEAD = 2  # batches per worker in flight: one is answered while the sounds of the next are read
 
 
@@ -133,7 +133,7 @@ class Isolated(Model):
         try:
             await self._pool.start()
         except WorkerEnded as error:
-            raise UserError("model_not_loaded", model=self.info.name, cause=error) from error
+            raise UserError("model_not_loaded", model=self.info.name, cause=error.reason) from error
 
     async def ask(self, request: Request) -> Response:
         """Return the answer to a request; waiting requests are sent as one batch."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.workers import wire
 from codec_bench.workers.environment import foreign_variables
 
@@ -30,7 +31,15 @@ _CHILD = Path(__file__).with_name("child.py")
 
 
 class WorkerEnded(Exception):
-    """A worker process ended; the message says why in one sentence."""
+    """A worker process ended.
+
+    Attributes:
+        reason: a code of `codec_bench.messages.workers`.
+    """
+
+    def __init__(self, reason: Diagnostic) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,7 @@ class WorkerHost:
                     )  # fmt: skip
                 undo.pop_all()
         except (OSError, ValueError) as error:
-            raise WorkerEnded(f"the worker '{settings.name}' cannot be started: {error}") from error
+            raise WorkerEnded(Diagnostic("worker_not_started", worker=settings.name, cause=error)) from error
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[Any]:
         """Return one reply per packed item of a batch, in order.
@@ -140,7 +149,7 @@ class WorkerHost:
             if len(items) != len(batch):
                 raise wire.WireError(f"it gave {len(items)} replies to {len(batch)} requests")
         except (wire.WireError, LookupError, TypeError, ValueError) as error:
-            raise await self._ended(f"sent what cannot be read: {error}") from error
+            raise await self._ended("worker_reply_unreadable", cause=error) from error
         return items
 
     async def _ask(self, key: int | str, frame: bytes, limit_s: float | None) -> dict[str, Any]:
@@ -149,20 +158,21 @@ class WorkerHost:
         began = self._last_sign = loop.time()
         try:
             if self._listening is None or self._listening.done() or self._writer is None:
-                raise await self._ended(None)
+                raise await self._ended()
             self._writer.write(frame)
             while not answer.done():
                 now = loop.time()
                 silent = self._last_sign + self._settings.silence_s - now
                 left = silent if limit_s is None else min(silent, began + limit_s - now)
                 if left <= 0:
-                    late = f"did not {'load' if key == 'load' else 'answer'} within {limit_s} s"
-                    quiet = f"gave no sign of life for {self._settings.silence_s:g} s"
-                    raise await self._ended(quiet if left == silent else late)
+                    if left == silent:
+                        raise await self._ended("worker_silent", silence_s=self._settings.silence_s)
+                    late = "worker_load_late" if key == "load" else "worker_reply_late"
+                    raise await self._ended(late, limit_s=limit_s)
                 await asyncio.wait([answer], timeout=left)
             return answer.result()
         except _Broken as error:
-            raise await self._ended(error.why, error.is_stated) from error
+            raise await self._ended(error.code, **error.parameters) from error
         except asyncio.CancelledError:
             # Otherwise the worker would go on and read audio that the next batch overwrites.
             await asyncio.shield(self.close())
@@ -172,7 +182,7 @@ class WorkerHost:
             answer.cancel()
 
     async def _listen(self) -> None:
-        broken = _Broken(None)
+        broken = _Broken()
         try:
             while True:
                 kind, size = wire.length(await self._reader.readexactly(wire.START.size))
@@ -185,7 +195,7 @@ class WorkerHost:
                 elif kind == wire.BEAT:
                     self._cut_log()
                 elif kind == wire.BROKEN:
-                    broken = _Broken(f"cannot go on: {message['reason']}", is_stated=True)
+                    broken = _Broken("worker_stopped", cause=message["reason"])
                     return
                 elif kind == wire.HELLO and message["protocol"] != wire.PROTOCOL:
                     raise wire.WireError(
@@ -194,30 +204,27 @@ class WorkerHost:
         except (asyncio.IncompleteReadError, OSError):
             return
         except (wire.WireError, LookupError, TypeError) as error:
-            broken = _Broken(f"sent what cannot be read: {error}")
+            broken = _Broken("worker_reply_unreadable", cause=str(error))
         finally:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(broken)
 
-    async def _ended(self, why: str | None, is_stated: bool = False) -> WorkerEnded:
-        """End the process and return the exception that says why.
-
-        Args:
-            why: the reason; None if the process ended by itself: its exit status is the reason.
-            is_stated: whether the worker stated the reason. If not, the exception quotes the end of its log.
-        """
+    async def _ended(self, code: str | None = None, **parameters: Any) -> WorkerEnded:
+        """End the process and return the exception with this reason; without a code the exit status is the reason."""
+        name = self._settings.name
         if self._process is None:
-            return WorkerEnded(f"the worker '{self._settings.name}' was closed")
-        tail = "" if is_stated else self.log_tail
+            return WorkerEnded(Diagnostic("worker_closed", worker=name))
+        log = self.log_tail
         status = await self._end()
-        if why is None:
-            why = f"ended with exit status {status}"
-            if status is not None and status > 128:
-                why = f"was killed by {_signal_name(status - 128)}"
-        return WorkerEnded(
-            f"the worker '{self._settings.name}' {why}" + (f"; the end of its log: {tail}" if tail else "")
-        )
+        if code == "worker_stopped":  # the worker itself stated this reason
+            return WorkerEnded(Diagnostic(code, worker=name, **parameters))
+        if code is not None:
+            return WorkerEnded(Diagnostic(code, worker=name, log=log, **parameters))
+        if status is not None and status > 128:
+            killed_by = _signal_name(status - 128)
+            return WorkerEnded(Diagnostic("worker_killed", worker=name, log=log, signal=killed_by))
+        return WorkerEnded(Diagnostic("worker_exited", worker=name, log=log, exit_status=status))
 
     @property
     def log_tail(self) -> str:
@@ -267,9 +274,9 @@ class WorkerHost:
 
 
 class _Broken(Exception):
-    def __init__(self, why: str | None, is_stated: bool = False) -> None:
-        super().__init__(why)
-        self.why, self.is_stated = why, is_stated
+    def __init__(self, code: str | None = None, **parameters: Any) -> None:
+        super().__init__(code)
+        self.code, self.parameters = code, parameters
 
 
 def _signal_name(number: int) -> str:

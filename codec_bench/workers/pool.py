@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.workers import wire
 from codec_bench.workers.host import WorkerEnded, WorkerHost, WorkerSettings
@@ -25,7 +26,7 @@ class WorkerReply:
     """The answer to one item, or None and the reason; and the number of attempts."""
 
     answer: Any
-    reason: str | None
+    reason: Diagnostic | None
     attempts: int
 
 
@@ -34,7 +35,7 @@ class _Seat:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.host = WorkerHost(settings)
-        self.failure: str | None = None
+        self.failure: Diagnostic | None = None
         self._deaths = 0
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[WorkerReply]:
@@ -46,7 +47,7 @@ class _Seat:
             try:
                 replies.append(WorkerReply((await self._once([item]))[0], None, 2))
             except WorkerEnded as error:
-                replies.append(WorkerReply(None, str(error), 2))
+                replies.append(WorkerReply(None, error.reason, 2))
         return replies
 
     async def _once(self, batch: Sequence[wire.Packed]) -> list[Any]:
@@ -59,7 +60,7 @@ class _Seat:
         except WorkerEnded as error:
             self._deaths += 1
             if self._deaths >= DEATHS_IN_A_ROW:
-                self.failure = f"it ended {self._deaths} times in a row and was not started again: {error}"
+                self.failure = Diagnostic("worker_ends_repeatedly", times=self._deaths, cause=error.reason)
             raise
         self._deaths = 0
         return answers

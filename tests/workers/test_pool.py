@@ -7,9 +7,8 @@ import os
 import sys
 
 import pytest
-from refusals import refuses
+from refusals import Containing, refuses
 
-from codec_bench.workers.host import WorkerEnded
 from codec_bench.workers.pool import DEATHS_IN_A_ROW, WorkerPool, device_variables
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
@@ -32,14 +31,20 @@ def replies(settings, *batches, variables=({},), **changed):
 def test_an_item_that_kills_is_dropped_alone(settings, item, clean):
     (got,) = clean(replies(settings, [item("a"), item("b", do="die"), item("c"), item("d")]))
     assert [r.answer and r.answer["text"] for r in got] == ["a", None, "c", "d"]
-    assert "was killed by SIGKILL" in got[1].reason and "last words" in got[1].reason
+    assert got[1].reason.code == "worker_killed" and got[1].reason.parameters["signal"] == "SIGKILL"
+    assert "last words" in got[1].reason.parameters["log"]
     assert [r.attempts for r in got] == [2, 2, 2, 2]
 
 
 def test_an_item_that_hangs_is_dropped_alone(settings, item, clean):
     (got,) = clean(replies(settings, [item("a"), item("b", do="hang"), item("c")], limit_s=1.0))
     assert [r.answer and r.answer["text"] for r in got] == ["a", None, "c"]
-    assert "did not answer within 1.0 s" in got[1].reason
+    assert got[1].reason.as_dict() | {"log": ""} == {
+        "code": "worker_reply_late",
+        "worker": "w",
+        "limit_s": 1.0,
+        "log": "",
+    }
 
 
 def test_a_worker_that_dies_once_is_started_again_and_queried_again(settings, item, clean, tmp_path):
@@ -99,11 +104,11 @@ def test_when_all_are_abandoned_answers_come_at_once(settings, item, clean, monk
         return got
 
     for (reply,) in clean(go()):
-        assert reply.answer is None and "not started again" in reply.reason
+        assert reply.answer is None and reply.reason.code == "worker_ends_repeatedly"
 
 
 def test_a_pool_whose_workers_do_not_load_leaves_none_behind(settings, clean):
-    with pytest.raises(WorkerEnded, match="the weights are not there"):
+    with refuses("worker_stopped", cause=Containing("the weights are not there")):
         clean(replies(settings, options={"do": "raise"}, variables=[{}, {}]))
 
 
