@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import miniature
+import perfect_model
 import planted_sounds
 import pytest
 import soundfile
@@ -21,58 +23,6 @@ from codec_bench.messages.errors import MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges
 
-MODELS = '''
-import json, os
-from codec_bench.audio.clip import Clip
-from codec_bench.models.base import Model, ModelInfo
-from codec_bench.types import Audio, Response
-
-class Perfect(Model):
-    """Knows every answer, and says or writes it."""
-
-    concurrency = 8
-    identity = {"model": "perfect"}
-
-    def __init__(self, info=None, speaks=False, sound=None):
-        self.info = ModelInfo("perfect", outputs=("text", "audio"), reads="fields" if speaks else "messages")
-        self.sound = sound
-
-    async def start(self):
-        self.known = json.load(open(os.environ["RIGHT_ANSWERS"]))
-
-    async def ask(self, request):
-        audio = Clip(self.sound).read() if self.sound and request.wants == "audio" else None
-        if request.wants == "audio" and audio is None:
-            audio = Audio([0.1, -0.1] * 800, 16000)
-        return Response(text=self.known[request.id.partition(" (round ")[0]], audio=audio, usage={"output_tokens": 3})
-
-    def log_likelihood(self, request):
-        return -1.5 if request.id.endswith("/preferred") else -2.0
-
-class Judge(Model):
-    """Gives everything the best verdict there is, in the form that the rubric asks for."""
-
-    concurrency = 8
-    info = ModelInfo("judge")
-    identity = {"model": "judge"}
-
-    async def ask(self, request):
-        if not request.messages:  # as a model of embeddings
-            likeness = [float(text == request.fields["text"]) for text in request.fields["texts"]]
-            return Response(text=json.dumps({"similarities": likeness}))
-        *heard, asked = request.messages[-1].content
-        if "Yes or No" in asked or "Yes if the criterion is met" in asked:
-            return Response(text="Yes")
-        if "The recordings are its answers" in asked:
-            return Response(text=str(sum(isinstance(one, Clip) for one in heard)))
-        if "Reply with a JSON list alone" in asked:
-            return Response(text='[{"name": "Names the sound", "score": 1, "justification": "It does."}]')
-        if "Decide whether the answer gives the same" in asked or "Decide about the content alone" in asked:
-            return Response(text="It is the same. Rating: 1")
-        if "two answers" in asked or "second answer" in asked or "that of the second" in asked:
-            return Response(text="10 10")
-        return Response(text="Very good. [[10]]" if "[[5]]" in asked else "5")
-'''
 NAMES = [name for name in benchmark_names() if not miniature.like_another(name)]
 CODECS = [name for name in NAMES if miniature.load(name).kind == "codec"]
 REQUESTS = [name for name in NAMES if name not in CODECS]
@@ -98,43 +48,101 @@ def one_of_each(names):
 
 
 SPOKEN = [name for name in REQUESTS if miniature.load(name).wants == "audio"]
+WRITTEN = one_of_each([name for name in REQUESTS if name not in SPOKEN and name != "mmau-test"])
+QUERIED = one_of_each(SPOKEN)
+ALONE = [
+    "seed-tts-eval-en",
+    "llama-questions",
+    "uro-bench-mtbencheval-en",
+    "speech-role-multi",
+    "uro-bench-genemotion-en",
+]
+"""These are scored with metrics or sounds of their own."""
 
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     folder = tmp_path_factory.mktemp("runs")
-    for name in NAMES:
+    for name in {*WRITTEN, *QUERIED, *ALONE, *CODECS}:
         miniature.build(name, folder / "mirror")
-    (folder / "models.py").write_text(MODELS)
     with miniature.layouts_read_once():
         yield folder
 
 
-def run(name, target, tmp_path, monkeypatch, *, speaks=False, phase="both", overrides=None, sound=None):
-    """Runs one benchmark with the perfect model; returns the run."""
-    benchmark = load_benchmark(name, overrides)
+def read_questions(benchmark, target, *, speaks=False):
+    """The questions of a benchmark, and the right answers by their ids and the words of the requests."""
     prompt = benchmark.prompt_for(ModelInfo("perfect", reads="fields" if speaks else "messages"))
     questions = list(benchmark.questions(mirror=target / "mirror"))
-    right = {q.id: miniature.right_answer(q, prompt) for q in questions if q.problem is None}
-    (tmp_path / "right.json").write_text(json.dumps(right))
-    monkeypatch.setenv("RIGHT_ANSWERS", str(tmp_path / "right.json"))
-    model = f"{target / 'models.py'}:Perfect"
-    judge = f"{target / 'models.py'}:Judge" if any(map(is_judge_metric, benchmark.metrics)) else None
-    outcome = run_benchmark(
-        benchmark=name, model=model, judge=judge, phase=phase, data=target / "mirror", out=tmp_path / "out", page=False,
-        cache=False,
-        options={model: {"speaks": speaks, "sound": sound}, **({name: overrides} if overrides else {})}, workers=1,
+    good = [q for q in questions if q.problem is None]
+    return questions, {(q.id, perfect_model.words(prompt.render(q))): miniature.right_answer(q, prompt) for q in good}
+
+
+def run_together(overrides, answers, target, folder, *, speaks=False, phase="both", sound=None):
+    """Runs benchmarks, by their overrides, with the model that knows the answers."""
+    by_id = {}
+    for (id, words), answer in answers.items():
+        by_id.setdefault(id, {})[words] = answer
+    (folder / "right.json").write_text(json.dumps(by_id))
+    model, judge = (f"{perfect_model.__file__}:{name}" for name in ("Perfect", "Judge"))
+    metrics = [metric for name, changes in overrides.items() for metric in load_benchmark(name, changes).metrics]
+    options = {"speaks": speaks, "sound": sound, "answers": str(folder / "right.json")}
+    return run_benchmark(
+        benchmark=list(overrides), model=model, judge=judge if any(map(is_judge_metric, metrics)) else None,
+        phase=phase, data=target / "mirror", out=folder / "out", page=False, cache=False, workers=1,
+        options={model: options, **{name: changes for name, changes in overrides.items() if changes}},
     )  # fmt: skip
-    built = outcome.runs[name, "perfect"]
+
+
+def check_answers(built, questions):
+    """Every question has an answer, or its problem as the reason why there is none."""
     every = list(exchanges(built))
     assert [e.question.id for e in every] == [q.id for q in questions]
     for exchange, question in zip(every, questions):
         assert (exchange.answer.status == "ok") is (question.problem is None), exchange.answer.reason
         assert exchange.answer.status == "ok" or exchange.answer.reason == question.problem
-    return built, questions, outcome
 
 
+def run(name, target, tmp_path, *, overrides=None, sound=None, speaks=False):
+    """Runs one benchmark with the perfect model; returns the run and its questions."""
+    questions, answers = read_questions(load_benchmark(name, overrides), target, speaks=speaks)
+    outcome = run_together({name: overrides}, answers, target, tmp_path, sound=sound, speaks=speaks)
+    check_answers(built := outcome.runs[name, "perfect"], questions)
+    return built, questions
+
+
+@pytest.fixture(scope="module")
+def run_of(target, tmp_path_factory):
+    """`run_of(name, names)` is the run of one of many benchmarks, its questions and its row of the summary.
+
+    Those run together in which equal requests have equal answers, and all of those whose answers are not scored.
+    """
+
+    @cache
+    def run_all(names, speaks, phase):
+        overrides = {name: None if phase == "answers" else as_it_can_be_scored(name) for name in names}
+        waiting = {name: read_questions(load_benchmark(name), target, speaks=speaks) for name in names}
+        results = {}
+        while waiting:
+            answers, chosen = {}, {}
+            for name, (questions, right) in waiting.items():
+                if phase == "answers" or all(answers.get(one, answer) == answer for one, answer in right.items()):
+                    chosen[name] = questions
+                    answers |= right
+            some = {name: overrides[name] for name in chosen}
+            outcome = run_together(some, answers, target, tmp_path_factory.mktemp("run"), speaks=speaks, phase=phase)
+            path = outcome.folder / "summary.json"
+            rows = json.loads(path.read_text())["benchmarks"] if path.is_file() else []
+            by_name = {row["benchmark"]: row for row in rows}
+            for name, questions in chosen.items():
+                results[name] = outcome.runs.get((name, "perfect")), questions, by_name.get(name)
+                del waiting[name]
+        return results
+
+    return lambda name, names, speaks=False, phase="both": run_all(tuple(names), speaks, phase)[name]
+
+
+@cache
 def as_it_can_be_scored(name):
     """The metrics that this machine has the resources for, as options; None where it has all."""
     benchmark = load_benchmark(name)
@@ -151,12 +159,11 @@ def as_it_can_be_scored(name):
     return {"metrics": ",".join(there), "primary": there[0]}
 
 
-@pytest.mark.parametrize("name", one_of_each([name for name in REQUESTS if name not in SPOKEN and name != "mmau-test"]))
-def test_a_benchmark_runs_from_end_to_end(name, target, tmp_path, monkeypatch):
-    overrides = as_it_can_be_scored(name)
-    built, questions, outcome = run(name, target, tmp_path, monkeypatch, overrides=overrides)
-    benchmark = load_benchmark(name, overrides)
-    (row,) = json.loads((outcome.folder / "summary.json").read_text())["benchmarks"]
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_benchmark_runs_from_end_to_end(name, run_of):
+    built, questions, row = run_of(name, WRITTEN)
+    check_answers(built, questions)
+    benchmark = load_benchmark(name, as_it_can_be_scored(name))
     assert list(row["metrics"]) == list(benchmark.metrics)
     entry = row["metrics"][benchmark.primary]
     # Every question is counted: it has a score, or it is missing with a reason.
@@ -172,19 +179,21 @@ def test_a_benchmark_runs_from_end_to_end(name, target, tmp_path, monkeypatch):
     assert broken == []
 
 
-@pytest.mark.parametrize("name", one_of_each(SPOKEN))
-def test_a_spoken_benchmark_is_queried(name, target, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", QUERIED)
+def test_a_spoken_benchmark_is_queried(name, run_of):
     # Its recognisers and speaker networks are checkpoints; two of these benchmarks are scored below with embedded ones.
-    benchmark = load_benchmark(name)
-    built, _, _ = run(name, target, tmp_path, monkeypatch, speaks=benchmark.kind == "generation", phase="answers")
+    speaks = load_benchmark(name).kind == "generation"
+    alike = [one for one in QUERIED if (load_benchmark(one).kind == "generation") is speaks]
+    built, questions, _ = run_of(name, alike, speaks=speaks, phase="answers")
+    check_answers(built, questions)
     spoken = [e for e in exchanges(built) if e.answer.status == "ok"]
     assert spoken and all(e.answer_path.is_file() for e in spoken)
 
 
-def test_cloned_voices_are_scored(target, tmp_path, monkeypatch, embedded_clip):
+def test_cloned_voices_are_scored(target, tmp_path, embedded_clip):
     overrides = {"metrics": "wer[pocketsphinx],sim[ge2e]", "primary": "wer[pocketsphinx]"}
-    built, questions, _ = run(
-        "seed-tts-eval-en", target, tmp_path, monkeypatch, speaks=True, overrides=overrides, sound=embedded_clip.audio
+    built, questions = run(
+        "seed-tts-eval-en", target, tmp_path, speaks=True, overrides=overrides, sound=embedded_clip.audio
     )
     assert set(built.metrics) == {"wer[pocketsphinx]", "sim[ge2e]"}
     good = [q for q in questions if q.problem is None]
@@ -199,26 +208,22 @@ def test_cloned_voices_are_scored(target, tmp_path, monkeypatch, embedded_clip):
     )
 
 
-def test_spoken_answers_are_transcribed_and_read(target, tmp_path, monkeypatch, embedded_clip):
+def test_spoken_answers_are_transcribed_and_read(target, tmp_path, embedded_clip):
     overrides = {
         "postprocess": "transcript[pocketsphinx]",
         "metrics": "accuracy[contains]",
         "primary": "accuracy[contains]",
     }
-    built, questions, _ = run(
-        "llama-questions", target, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
-    )
+    built, questions = run("llama-questions", target, tmp_path, overrides=overrides, sound=embedded_clip.audio)
     transcript = [e.reading.transcript for e in exchanges(built) if e.answer.status == "ok"]
     assert len(transcript) == sum(q.problem is None for q in questions) and all(transcript)
     assert {s.value for s in built.scores("perfect", "accuracy[contains]") if s.status == "ok"} == {0.0}
     assert "transcript[pocketsphinx]" not in built.metrics
 
 
-def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, monkeypatch, few_words):
+def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, few_words):
     overrides = {"postprocess": "transcript[pocketsphinx]", "metrics": "rating[uro-rounds],dnsmos_ovrl"}
-    built, questions, _ = run(
-        "uro-bench-mtbencheval-en", target, tmp_path, monkeypatch, overrides=overrides, sound=few_words
-    )
+    built, questions = run("uro-bench-mtbencheval-en", target, tmp_path, overrides=overrides, sound=few_words)
     requests = [q for q in questions if q.problem is None]
     by_name = {e.question.id: e for e in exchanges(built) if e.answer.status == "ok"}
     assert {len(q.fields["audio"]) for q in requests} == {2, 3, 4, 5} and list(by_name) == [q.id for q in requests]
@@ -232,8 +237,8 @@ def test_a_conversation_in_rounds_is_judged_as_a_whole(target, tmp_path, monkeyp
         assert len(scores) == len(requests) and scores == pytest.approx([value or scores[0]] * len(scores))
 
 
-def test_a_role_is_played_over_rounds_and_recognised_as_a_whole(target, tmp_path, monkeypatch, embedded_clip):
-    built, questions, _ = run("speech-role-multi", target, tmp_path, monkeypatch, sound=embedded_clip.audio)
+def test_a_role_is_played_over_rounds_and_recognised_as_a_whole(target, tmp_path, embedded_clip):
+    built, questions = run("speech-role-multi", target, tmp_path, sound=embedded_clip.audio)
     requests = [q for q in questions if q.problem is None]
     by_name = {e.question.id: e for e in exchanges(built) if e.answer.status == "ok"}
     assert {len(q.fields["audio"]) for q in requests} == {2, 3, 4} and list(by_name) == [q.id for q in requests]
@@ -265,8 +270,8 @@ def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_pat
     soundfile.write(tmp_path / "sad.wav", planted_sounds.voice("sad", 5), 16_000, subtype="FLOAT")
     rules = "said_with_emotion,said_with_emotion[official/uro-bench]"
     overrides = {"metrics": rules, "primary": "said_with_emotion", "postprocess": "first-line"}
-    built, questions, _ = run(
-        "uro-bench-genemotion-en", target, tmp_path, monkeypatch, overrides=overrides, sound=str(tmp_path / "sad.wav")
+    built, questions = run(
+        "uro-bench-genemotion-en", target, tmp_path, overrides=overrides, sound=str(tmp_path / "sad.wav")
     )
     assert list(built.metrics) == rules.split(",")
     requests = {q.id: q.fields["emotion"] for q in questions}
@@ -277,15 +282,27 @@ def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_pat
         assert all(scores[q.id].status != "ok" for q in questions if q.problem is not None)
 
 
+@pytest.fixture(scope="module")
+def codec_runs(target, tmp_path_factory):
+    """A function for the runs of all benchmarks of codecs, made at its first call."""
+
+    @cache
+    def run_all():
+        return run_codecs(
+            benchmark=CODECS, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path_factory.mktemp("codecs"),
+            page=False, cache=False, workers=1, by="duration",
+            options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"} for name in CODECS},
+        )  # fmt: skip
+
+    return run_all
+
+
 @pytest.mark.parametrize("name", CODECS)
-def test_a_benchmark_of_codecs_runs(name, target, tmp_path):
-    outcome = run_codecs(
-        benchmark=name, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path, page=False, cache=False,
-        workers=1,
-        options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"}}, by="duration",
-    )  # fmt: skip
-    rows = json.loads((tmp_path / "summary.json").read_text())["benchmarks"]
-    assert [(row["benchmark"], row["model"]) for row in rows] == [(name, "unprocessed"), (name, "opus-12k")]
+def test_a_benchmark_of_codecs_runs(name, target, codec_runs):
+    outcome = codec_runs()
+    every = json.loads((outcome.folder / "summary.json").read_text())["benchmarks"]
+    rows = [row for row in every if row["benchmark"] == name]
+    assert [row["model"] for row in rows] == ["unprocessed", "opus-12k"]
     assert outcome.runs[name, "opus-12k"].meta["benchmark"]["name"] == name
     questions = list(load_benchmark(name).questions(mirror=target / "mirror"))
     good = sum(q.problem is None for q in questions)
