@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -26,7 +27,8 @@ def sameness(samples: Sequence[Sample]) -> str | None:
         samples: with `audio` and `estimate`.
     """
     pairs = [(s.id, s.audio, s.estimate) for s in samples if problem_of(s) is None and s.audio and s.estimate]
-    identical = [id for id, audio, estimate in pairs if os.path.realpath(audio) == os.path.realpath(estimate)]
+    real_path = partial(_real_path, lru_cache(os.path.realpath))
+    identical = [id for id, audio, estimate in pairs if real_path(audio) == real_path(estimate)]
     if identical:
         share = f"{len(identical)} of {len(pairs)} estimates"
         return f"{share} are the files of their own references, such as that of '{identical[0]}'"
@@ -41,6 +43,12 @@ def sameness(samples: Sequence[Sample]) -> str | None:
     if sum(equal) * 2 <= len(equal):
         return None
     return f"{sum(equal)} of the {len(equal)} estimates that were looked at equal their references sample by sample"
+
+
+def _real_path(real_folder: Callable[[str], str], path: str) -> str:
+    """`os.path.realpath` of a file, whose folder is resolved by a cached `real_folder`."""
+    folder, name = os.path.split(path)
+    return os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
 
 
 def equal_sound(one: str, other: str) -> bool | None:

@@ -84,16 +84,16 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
     if not (isinstance(generated, str | os.PathLike) and os.path.isdir(generated)):
         return open_source(generated, require_audio=False)
     folder = os.fspath(generated)
-    sounds = sounds_in(folder)
     try:
         listed = open_source(folder, require_audio=False)
     except UserError:
-        if not len(sounds) or manifest_in(folder) is not None:
+        if manifest_in(folder) is not None or not len(sounds := sounds_in(folder)):
             raise
         return sounds  # a folder of two layouts, where the names of the sounds are enough
     report = listed.report
     if report is not None and report.layout == FOLDER:
         return listed
+    sounds = sounds_in(folder)
     name = _list_name(folder, listed)
     paths = [path for s in listed if (path := s.estimate or s.audio) is not None]
     elsewhere = next((path for path in paths if not _lies_in(path, folder)), None)
