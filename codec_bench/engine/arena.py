@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 from bisect import bisect
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ _ALIGN = 64
 _serials = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """A float32 array in shared memory: segment (`serial:path`), offset in bytes."""
 
     segment: str

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from codec_bench.data import problem_of
@@ -160,7 +160,7 @@ class Feed:
             self._room = min(max(self._room, 2 * max(result.used, result.needs)), MOST_ROOM)
             if result.needs:
                 self._arena.free(work.room)
-                self._read(replace(work, room=self._arena.allocate_bytes(result.needs)), then)
+                self._read(work._replace(room=self._arena.allocate_bytes(result.needs)), then)
                 return
             self._arena.shrink(work.room, result.used)
             then(result)

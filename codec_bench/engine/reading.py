@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,7 @@ READ_AT_ONCE = 2
 """Samples per batch, at most; each may be an hour long."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRequest:
+class FileRequest(NamedTuple):
     """A file to read.
 
     Args:
@@ -72,8 +71,7 @@ class FileRequest:
         return rename(self.path, shown(self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class ReadWork:
+class ReadWork(NamedTuple):
     """One sample to read into `room`; `estimates` are files by system."""
 
     reference: FileRequest | None
@@ -122,8 +120,7 @@ class Signal:
             arena.free(region)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(NamedTuple):
     """A sample that was read.
 
     Args:

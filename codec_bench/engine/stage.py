@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -134,8 +134,7 @@ class FeatureWork:
     seed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricWork:
+class MetricWork(NamedTuple):
     """One item for metrics.
 
     Args:
@@ -151,7 +150,7 @@ class MetricWork:
     def with_features(self, of_estimate: Mapping[str, Any], of_reference: Mapping[str, Any]) -> MetricWork:
         """The same item with its features."""
         features = {"estimate_features": of_estimate, "reference_features": of_reference}
-        return replace(self, known={**self.known, **features})
+        return self._replace(known={**self.known, **features})
 
 
 class CodecStage:
