@@ -32,7 +32,8 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
     """Write the results of one system in another harness's form.
 
     Args:
-        run: a finished run. form: `lm-eval`, `lmms-eval` or `inspect`.
+        run: a finished run.
+        form: `lm-eval`, `lmms-eval` or `inspect`.
         out: the file or stream; None for standard output. inspect_ai needs the suffix `.json`.
         system: the system; optional if the run has one besides the unprocessed audio.
 

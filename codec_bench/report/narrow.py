@@ -31,7 +31,8 @@ def whole_words(cells: Sequence[Sequence[str]], room: int, unbroken: Sequence[in
     The widest column that can still be broken between words shrinks first.
 
     Args:
-        cells: each column from its head down. room: for all cells of a row.
+        cells: each column from its head down.
+        room: for all cells of a row.
         unbroken: the indices of columns whose cells stay on one line.
     """
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in cells]

@@ -135,7 +135,9 @@ def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str
     """Return a LaTeX table (booktabs) with notes below.
 
     Args:
-        aligned: a letter for each column. heads, lines: cells in LaTeX. notes: plain texts.
+        aligned: a letter for each column.
+        heads, lines: cells in LaTeX.
+        notes: plain texts.
     """
     cells = [" & ".join(line) + r" \\" for line in lines]
     body = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{aligned}}}", r"\toprule"]

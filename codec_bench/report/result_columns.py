@@ -22,9 +22,12 @@ class SystemColumn:
     """An extra column next to the metrics, with a cell for each system.
 
     Args:
-        name: its head. means: its content, for the documentation.
-        read: reads it from the summary of a system; None for no value. write: formats it; it may hold text from data.
-        places: the tables with the column. where_known: whether it needs a value of some system.
+        name: its head.
+        means: its content, for the documentation.
+        read: reads it from the summary of a system; None for no value.
+        write: formats it; it may hold text from data.
+        places: the tables with the column.
+        where_known: whether it needs a value of some system.
     """
 
     name: str

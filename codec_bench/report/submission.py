@@ -22,8 +22,8 @@ def export_submission(run: Run, out: Target) -> None:
     A refused or unaskable question has an empty answer.
 
     Args:
-        run: a run of a benchmark whose definition has a `submission`. out: the file or stream; None for standard
-            output.
+        run: a run of a benchmark whose definition has a `submission`.
+        out: the file or stream; None for standard output.
 
     Raises:
         UserError: the benchmark has no such file; questions are missing or have several answers; an answer failed

@@ -212,8 +212,8 @@ def failures_table(reasons: Sequence[FailureReason], systems: int, *, width: int
     """Return a table of missing and flagged values with reasons, complete items first.
 
     Args:
-        systems: how many the summary has. width: columns of the terminal; None detects it. Without room for words, each
-            reason is a block of lines.
+        systems: how many the summary has.
+        width: columns of the terminal; None detects it. Without room for words, each reason is a block of lines.
     """
     styles = ((FAILURES, "red"), ((*UNDEFINED, "flagged"), "yellow"), (NOT_APPLICABLE, "dim"))
     colours = {status: style for group, style in styles for status in group}

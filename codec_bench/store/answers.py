@@ -49,11 +49,15 @@ class QuestionRecord:
     """A question in the record.
 
     Args:
-        fields: its columns as JSON values, without sounds. expected: correct answers.
-        subsets: its value in each column by which results are split. language: of the answer.
+        fields: its columns as JSON values, without sounds.
+        expected: correct answers.
+        subsets: its value in each column by which results are split.
+        language: of the answer.
         prompt: the text sent to the model, with `<audio>` for a sound; None if not sent.
-        source: path of the sound in the data. audio: path of its copy in the run folder.
-        duration_s, sample_rate_hz, channels: of the decoded sound. sound: a hash of the question's sounds.
+        source: path of the sound in the data.
+        audio: path of its copy in the run folder.
+        duration_s, sample_rate_hz, channels: of the decoded sound.
+        sound: a hash of the question's sounds.
         draw_of, draw: the question's id and the number of this draw from 0, if several are drawn.
     """
 
@@ -85,8 +89,10 @@ class Reading:
     """The post-processed form of an answer.
 
     Args:
-        transcript: of a spoken answer, by a recogniser. parsed: the final text; None if unparsable.
-        reason: why it is unparsable. turns: texts of the earlier answers of a conversation.
+        transcript: of a spoken answer, by a recogniser.
+        parsed: the final text; None if unparsable.
+        reason: why it is unparsable.
+        turns: texts of the earlier answers of a conversation.
         code: of the reason or of an unexpected format (`benchmark.reading.base`).
     """
 
@@ -157,8 +163,8 @@ class AnswerWriter(RunWriter):
         """A sound's path in the run folder, without hash and suffix.
 
         Args:
-            folder: `questions` or `answers`. number: of the question; if the run has grown, the name starts with how
-                often.
+            folder: `questions` or `answers`.
+            number: of the question; if the run has grown, the name starts with how often.
             turn: number of an earlier answer from 1; None for the last.
         """
         name = f"{number:07d}" if turn is None else f"{number:07d}-{turn}"
@@ -194,11 +200,12 @@ class AnswerWriter(RunWriter):
         """Renumber all answers for a larger set of questions or draws.
 
         Args:
-            places: new position of each recorded number, in the same order and never smaller. request: of the larger
-                run.
+            places: new position of each recorded number, in the same order and never smaller.
+            request: of the larger run.
 
         Raises:
-            RunMismatch: the order would change. UserError: the record cannot be written.
+            RunMismatch: the order would change.
+            UserError: the record cannot be written.
         """
         rising = sorted(places)
         moved = [places[number].number for number in rising]

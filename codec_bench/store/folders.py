@@ -99,7 +99,8 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
     """A folder under `runs/`: that of the same unfinished request, or a new one.
 
     Args:
-        command: start of a new folder's name. request: JSON values that identify the request.
+        command: start of a new folder's name.
+        request: JSON values that identify the request.
         also_finished: whether a finished run of the same request is continued too.
     """
     why = ""

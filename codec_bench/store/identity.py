@@ -32,8 +32,12 @@ class Identity:
     """The parts that make two benchmarks the same; each is a hash, or None if unknown.
 
     Args:
-        data: columns of which data. rows: questions with expected answers. prompt: with its wording.
-        reading: how answers are read. choices: order of options. control: in words, or "".
+        data: columns of which data.
+        rows: questions with expected answers.
+        prompt: with its wording.
+        reading: how answers are read.
+        choices: order of options.
+        control: in words, or "".
     """
 
     data: str | None = None

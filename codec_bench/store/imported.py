@@ -56,7 +56,9 @@ class Imported:
     """Content of a result file.
 
     Args:
-        scores: by item and metric. metrics: their facts. failed: by item, why it has no result.
+        scores: by item and metric.
+        metrics: their facts.
+        failed: by item, why it has no result.
         suspect, findings: results of the checks of the system, if this package wrote the file.
     """
 

@@ -25,9 +25,13 @@ class Succession:
     """Two judges over the same answers, by one rubric.
 
     Args:
-        rubric: its protocol without a judge. old, new: labels of the judges. served: model names of old and new.
-        offset: the new judge's ratings minus the old one's. equal: share of answers with equal ratings.
-        ranks: Spearman's correlation of the systems' means. kinds: the offset by subset, `COLUMN=VALUE`, largest first.
+        rubric: its protocol without a judge.
+        old, new: labels of the judges.
+        served: model names of old and new.
+        offset: the new judge's ratings minus the old one's.
+        equal: share of answers with equal ratings.
+        ranks: Spearman's correlation of the systems' means.
+        kinds: the offset by subset, `COLUMN=VALUE`, largest first.
         lost: answers without a verdict of both.
     """
 

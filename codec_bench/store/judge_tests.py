@@ -29,8 +29,10 @@ class Figure:
     """A value with its 95 % interval over independent units.
 
     Args:
-        value: None if nothing was counted. low, high: None where no method holds; `note` says why.
-        n: number of cases. units: number of sounds, or facts.
+        value: None if nothing was counted.
+        low, high: None where no method holds; `note` says why.
+        n: number of cases.
+        units: number of sounds, or facts.
     """
 
     value: float | None
@@ -51,9 +53,11 @@ class PartTest:
     """Result of one part of a test.
 
     Args:
-        date: start of the test. served: model names reported by the service.
+        date: start of the test.
+        served: model names reported by the service.
         j: Youden's J: share of true claims affirmed minus that of false ones; for ratings, share of pairs ranked
-            correctly minus incorrectly. 1 is always right, 0 is chance. kinds: the same by kind.
+            correctly minus incorrectly. 1 is always right, 0 is chance.
+        kinds: the same by kind.
         changed: share of verdicts that changed when repeated.
         biases: by name, from -1 to 1: how much more often one of two equally correct sides is chosen.
         asked, refused, unread, failed: questions, declined replies, replies without a verdict, and failed calls.
@@ -136,8 +140,10 @@ def judge_words(
 
     Args:
         judge: its label in the protocol of its verdicts, if known.
-        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. listens: whether the judge hears the answers.
-        served: model names reported by the service. recorded: tests in the run's record, overridden by the user's.
+        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`.
+        listens: whether the judge hears the answers.
+        served: model names reported by the service.
+        recorded: tests in the run's record, overridden by the user's.
     """
     known = (recorded or {}).get(judge or "") or {}
     parts = {**_parts(known.get("parts", {})), **(saved_test(judge).parts if judge is not None else {})}

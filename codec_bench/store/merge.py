@@ -42,7 +42,9 @@ class Merged:
     """Result of a merge, with numbers of shards.
 
     Args:
-        of: how many shards there are. added: not merged before. unfinished: their runs are not finished.
+        of: how many shards there are.
+        added: not merged before.
+        unfinished: their runs are not finished.
     """
 
     folder: Path
@@ -74,7 +76,8 @@ def merge_records(
     Args:
         partial: whether shards may be missing or unfinished; the merged run is then marked as partial.
         anew: whether to merge everything again if merged parts have changed.
-        lock: of the folder, if this process holds it. notify: called with each step.
+        lock: of the folder, if this process holds it.
+        notify: called with each step.
 
     Raises:
         UserError: a part is missing, repeated, unfinished, damaged or of another run, or the record cannot be written.

@@ -33,8 +33,10 @@ class ShardRun:
     """One shard's run.
 
     Args:
-        number, of: which shard, from 1, and how many. fingerprint: without the shard.
-        finished: and the record unchanged since. content: a digest of its rows, without times.
+        number, of: which shard, from 1, and how many.
+        fingerprint: without the shard.
+        finished: and the record unchanged since.
+        content: a digest of its rows, without times.
     """
 
     folder: Path

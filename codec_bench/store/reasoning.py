@@ -37,7 +37,8 @@ class CutText(NamedTuple):
     """A text without its reasoning.
 
     Args:
-        text: stripped; unchanged if nothing was cut. reasoning: without its marks.
+        text: stripped; unchanged if nothing was cut.
+        reasoning: without its marks.
         unfinished: the text ends inside its reasoning, and nothing else is left.
     """
 

@@ -176,7 +176,8 @@ class Run:
         """Scores, ordered by system, metric and sample.
 
         Args:
-            without_value: only the scores that are not ok. samples: ids; no other row is read.
+            without_value: only the scores that are not ok.
+            samples: ids; no other row is read.
         """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
         for name, sample, of, value, status, reason, num, den, detail in self.query_lazily(

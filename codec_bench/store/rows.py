@@ -26,11 +26,15 @@ class ItemRecord:
     """One sample through one system, as the record keeps it.
 
     Args:
-        status: `ok`, `failed`, or `refused` if a model rejected or declined the question. reason: if not ok.
-        bits: sent by the codec, or None. audio: path of the saved estimate in the run folder, or None.
+        status: `ok`, `failed`, or `refused` if a model rejected or declined the question.
+        reason: if not ok.
+        bits: sent by the codec, or None.
+        audio: path of the saved estimate in the run folder, or None.
         notes: remarks that are no failures, such as `Diagnostic("clipped", samples=3)`.
-        duration_s, sample_rate_hz, channels: of the reference; None if unreadable. estimate_s: of the estimate.
-        sound: a hash of the reference's samples. estimate_sound: of an estimate from a file.
+        duration_s, sample_rate_hz, channels: of the reference; None if unreadable.
+        estimate_s: of the estimate.
+        sound: a hash of the reference's samples.
+        estimate_sound: of an estimate from a file.
     """
 
     system: str
@@ -160,7 +164,8 @@ class TableColumn(NamedTuple):
     Args:
         means: its description in `docs/export.md`.
         sql: expression over the tables `systems s`, `metrics m`, `items i`, `samples p`, `scores c` (NULL where the
-            record has no score) and `extras`. questions_sql: in a run with `questions`, if different.
+            record has no score) and `extras`.
+        questions_sql: in a run with `questions`, if different.
         convert: makes the cell of the expression's value where SQL alone does not.
     """
 

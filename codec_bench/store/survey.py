@@ -56,7 +56,9 @@ class Survey:
     """What can be saved of a record.
 
     Args:
-        meta: intact entries. parts: the tables by name. systems, metrics, samples: numbers of the intact ones.
+        meta: intact entries.
+        parts: the tables by name.
+        systems, metrics, samples: numbers of the intact ones.
         items: (system, sample) of intact items with all their scores.
         answers: numbers of questions with intact answers; None without questions.
     """

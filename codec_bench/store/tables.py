@@ -104,7 +104,9 @@ class TableLayout:
     """The columns of a table, without the checksum.
 
     Args:
-        kinds: `INTEGER`, `REAL` or `TEXT` by column. key: primary key. summed: whether rows have checksums.
+        kinds: `INTEGER`, `REAL` or `TEXT` by column.
+        key: primary key.
+        summed: whether rows have checksums.
     """
 
     name: str

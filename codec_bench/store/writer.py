@@ -272,7 +272,10 @@ class RunWriter:
         """Flag ok scores of systems that a check could not judge, and unflag all others.
 
         Args:
-            checks: results by system. check: its name. metrics: to flag. flag: its code and parameters.
+            checks: results by system.
+            check: its name.
+            metrics: to flag.
+            flag: its code and parameters.
         """
         for system in self._systems:
             unchecked = any(one["check"] == check for one in checks.get(system, {}).get("unchecked", ()))
@@ -307,7 +310,8 @@ class RunWriter:
         The record must be new and unused: it is written without a journal, so a kill leaves it unusable.
 
         Args:
-            records: the databases. leave_out: tables that are not copied.
+            records: the databases.
+            leave_out: tables that are not copied.
         """
         try:
             self._db.execute("PRAGMA journal_mode = OFF")

@@ -58,8 +58,10 @@ class MetricPair:
     """Agreement of two metrics.
 
     Args:
-        items: over the items that have both values. excluded: items scored by both without both values.
-        systems: number with both values. of_systems: over these, by the names of `COEFFICIENTS`.
+        items: over the items that have both values.
+        excluded: items scored by both without both values.
+        systems: number with both values.
+        of_systems: over these, by the names of `COEFFICIENTS`.
         is_same: Spearman's correlation over items reaches the threshold.
     """
 
@@ -85,10 +87,13 @@ class MetricAgreement:
     """Agreement of metrics with each other.
 
     Args:
-        columns: the metrics, similar ones adjacent. clusters: redundant ones by name, in this order.
-        pairs: every two of them, in this order. least: the threshold of redundancy.
+        columns: the metrics, similar ones adjacent.
+        clusters: redundant ones by name, in this order.
+        pairs: every two of them, in this order.
+        least: the threshold of redundancy.
         problems: unusable ratings of listeners, as `codec_bench.apps.agreement.ratings.RatingProblem`.
-        standard: P.1401 figures; None without listeners. judges: test results by metric with a judge.
+        standard: P.1401 figures; None without listeners.
+        judges: test results by metric with a judge.
     """
 
     columns: tuple[MetricColumn, ...]
@@ -216,7 +221,8 @@ def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str,
         extra: the names of further columns and their direction, to be filled by others; NaN.
 
     Raises:
-        UnknownName: no run has such a metric. UserError: two runs measured a metric by different protocols.
+        UnknownName: no run has such a metric.
+        UserError: two runs measured a metric by different protocols.
     """
     facts = _facts(runs)
     for name in metrics:

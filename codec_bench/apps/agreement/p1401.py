@@ -100,7 +100,9 @@ class Fit:
     """One metric's prediction of the votes, over conditions or over files.
 
     Args:
-        turned: the metric was negated, so that more is better. level: one of `LEVELS`. n: points.
+        turned: the metric was negated, so that more is better.
+        level: one of `LEVELS`.
+        n: points.
         excluded: points without a value, or with a single vote and so without an interval.
     """
 
@@ -124,7 +126,8 @@ class Against:
 
     Args:
         f_rmse, f_rmse_star: the greater mean square over the smaller; None where the smaller is 0.
-        z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'.
+        z_pearson, p_pearson: Fisher's, as if independent.
+        p_dependent: Williams'.
     """
 
     first: str

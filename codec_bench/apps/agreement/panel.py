@@ -165,7 +165,8 @@ class Panel:
     """Items and their raters.
 
     Args:
-        kind: `rating`, `option` or `preference`. units: the independent unit of each item.
+        kind: `rating`, `option` or `preference`.
+        units: the independent unit of each item.
         subsets: by column and value, the positions of the items.
         labels: the names of the values, where they are labels.
     """
@@ -311,7 +312,8 @@ class Agreement:
         pairs: the compared pairs; differences are rater minus reference.
         apart: the items of most disagreement, largest first.
         problems: unusable ratings of a file: `what`, `count`, `examples` with their lines, `rater`.
-        notes: one sentence each. standard: P.1401 figures; None without people.
+        notes: one sentence each.
+        standard: P.1401 figures; None without people.
     """
 
     kind: str

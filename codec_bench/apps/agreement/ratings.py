@@ -137,8 +137,10 @@ class Ratings:
     """The ratings of a file.
 
     Args:
-        rows: the usable ones. problems: of the others; callers may add more.
-        raters: in order of appearance. scale: the lowest and the highest rating; None if unknown.
+        rows: the usable ones.
+        problems: of the others; callers may add more.
+        raters: in order of appearance.
+        scale: the lowest and the highest rating; None if unknown.
     """
 
     rows: tuple[RatingRow, ...]

@@ -36,7 +36,8 @@ class Change:
     """A change that a listener would not mind.
 
     Args:
-        name: in words. group: its kind.
+        name: in words.
+        group: its kind.
         both: change reference and estimate, as for a data set in another format; otherwise the estimate alone.
     """
 

@@ -35,7 +35,8 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
     """Check everything that needs no recogniser.
 
     Args:
-        step: counts a failure. subject: `sound`, `stem` or `recording`.
+        step: counts a failure.
+        subject: `sound`, `stem` or `recording`.
 
     Raises:
         Dropped: at the step.

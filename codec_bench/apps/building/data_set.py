@@ -56,7 +56,8 @@ def write_tables(
     Args:
         outcomes: all items in order, with their audio; dropped ones are skipped.
         columns: as `Maker.columns`.
-        count: usable items. size_bytes: of their audio.
+        count: usable items.
+        size_bytes: of their audio.
     """
     import pyarrow.parquet as pq
 
@@ -241,7 +242,8 @@ def card_text(
 
     Args:
         facts: as `Maker.facts`, and the versions of the tools.
-        numbers: the values of the numeric columns. review: a sentence on the review by people, or empty.
+        numbers: the values of the numeric columns.
+        review: a sentence on the review by people, or empty.
     """
     front: dict[str, Any] = {"pretty_name": recipe.full_title}
     front |= _front_licence(recipe.licence) if recipe.licence else {}

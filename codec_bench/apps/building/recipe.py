@@ -73,7 +73,8 @@ class Fact(Strict):
     Args:
         is_what: describes the subject to the writer, such as `which sound is louder`.
         column: holds the right answer. An answer must name it, and no other value of this column.
-        measure: the column with the audible difference; null for none. least: its smallest absolute value.
+        measure: the column with the audible difference; null for none.
+        least: its smallest absolute value.
     """
 
     is_what: str
@@ -91,7 +92,8 @@ class DescribedRecipe(BaseRecipe):
         classes, written: the questions; one of the two.
         topics: how long recordings are cut; null for whole ones.
         facts: rules for checks, by name.
-        writer: the model for questions or wrong options. judge: the model for checks; null for none.
+        writer: the model for questions or wrong options.
+        judge: the model for checks; null for none.
         rubric: rates a model's answers to open questions.
         group: a column that the funnel counts by; null for none.
         limit: make at most this many questions, the first ones; null makes all.
@@ -242,7 +244,8 @@ def read_recipe(name: str) -> tuple[Recipe, Path]:
     """Read a recipe by name or path; returns it with the folder of its paths.
 
     Raises:
-        UnknownName: there is no such recipe. UserError: with file, line and field of every mistake.
+        UnknownName: there is no such recipe.
+        UserError: with file, line and field of every mistake.
     """
     is_path = os.path.sep in name or name.endswith((".yaml", ".yml"))
     if not is_path and name not in config_names("recipe"):

@@ -50,7 +50,8 @@ class RecordingSource(Strict):
 
     Args:
         data: a folder, a manifest, or `hf:REPO`, as `--data` takes it.
-        ids: patterns (`speech_*`) of included ids. without: patterns of excluded ids.
+        ids: patterns (`speech_*`) of included ids.
+        without: patterns of excluded ids.
         licences: one text, or a text for each pattern of ids, the first match first. Recordings without one are
             excluded; an unknown licence must be stated as text.
     """
@@ -66,8 +67,10 @@ class Form(Strict):
 
     Args:
         kind: `qa` if the model gets the recording only, `understanding` if it gets a question too.
-        prompt: a prompt by name. columns: the data set's column for each name that prompt and metrics use.
-        postprocess: the steps that normalise an answer. metrics: the first is the primary one.
+        prompt: a prompt by name.
+        columns: the data set's column for each name that prompt and metrics use.
+        postprocess: the steps that normalise an answer.
+        metrics: the first is the primary one.
         unit: a column that names items of one recording, for intervals; None if each has its own.
     """
 

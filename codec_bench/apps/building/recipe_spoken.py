@@ -36,8 +36,8 @@ class TextSource(Strict):
         config, split, revision: as for `hf:REPO`; null takes the default one, all splits, and the newest.
         question: the column of the question or of the instruction; null if the rows have none.
         choices: one column with a list, or a list of columns; null if there are no options.
-        answer: the column of the answer. answer_is: whether it holds the `letter` of an option or its `text`. Without
-            options the answer is a text.
+        answer: the column of the answer.
+        answer_is: whether it holds the `letter` of an option or its `text`. Without options the answer is a text.
         fields: further columns for the template, by its names.
         dialogue: for rows that hold a dialogue; null for others.
         group: a column that the funnel counts by, such as the subject; null for none.
@@ -110,8 +110,10 @@ class AudioLimits(Strict):
     """Limits of audio.
 
     Args:
-        least_s, most_s: its length. most_silence_s: its longest pause.
-        most_clipped: the highest share of samples at full scale. least_rate_hz: the lowest sample rate.
+        least_s, most_s: its length.
+        most_silence_s: its longest pause.
+        most_clipped: the highest share of samples at full scale.
+        least_rate_hz: the lowest sample rate.
     """
 
     least_s: Annotated[float, Field(ge=0.4)] = 0.5
@@ -126,7 +128,8 @@ class Checks(AudioLimits):
 
     Args:
         recognisers: models that transcribe; each must read back the text.
-        rule: the text rule of the comparison. unit: of the error rate.
+        rule: the text rule of the comparison.
+        unit: of the error rate.
         error_rate: the highest error rate; above 0 it appears in the title of the data set.
         quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl:
             2.8}`.
@@ -157,7 +160,8 @@ class Speech(BaseRecipe):
 
     Args:
         loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
-        prompt: of `benchmark.yaml`; null selects the fitting one. metrics: of the answers; null likewise.
+        prompt: of `benchmark.yaml`; null selects the fitting one.
+        metrics: of the answers; null likewise.
         limit: make at most this many items, the first ones; null makes all.
     """
 
@@ -188,8 +192,9 @@ class SpokenRecipe(Speech):
 
     Args:
         template: the spoken text, with `question`, `choices` and the names in `fields`; null for dialogues.
-        synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each
-            item or speaker; a retry takes another one.
+        synthesiser: the model that speaks.
+        voices: its voices, or the path of a file with them. One is drawn for each item or speaker; a retry takes
+            another one.
         rate_hz: the sample rate of the items, so that bandwidth does not reveal a voice; null takes the voices' lowest.
             Audio of a lower rate is dropped.
     """
@@ -246,7 +251,8 @@ class Stems(Strict):
     """Recordings of the subject of questions, such as the dialogues of an exam.
 
     Args:
-        folder: holds them. column: of the texts, with the path of each row's recording in that folder.
+        folder: holds them.
+        column: of the texts, with the path of each row's recording in that folder.
         licence: of the recordings. An unknown one must be stated as text.
     """
 
@@ -262,8 +268,8 @@ class JoinedRecipe(Speech):
     Args:
         stems: the recordings of the questions.
         line: the spoken text of an option, with `letter` and `choice`.
-        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`; the title says so,
-            and one voice reads all options of an item.
+        recorded: recordings of the options by people.
+        synthesiser, voices: in place of `recorded`; the title says so, and one voice reads all options of an item.
         pause_s: the pause between two parts.
         rate_hz: the sample rate of the items, which have one channel.
     """

@@ -114,7 +114,8 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
     """Write sheets of all usable questions without a review, `EACH` at most on one.
 
     Args:
-        title: for reviewers. seed: of the order of the questions.
+        title: for reviewers.
+        seed: of the order of the questions.
 
     Raises:
         UserError: the maker's items have no editable texts, or a sheet cannot be written.

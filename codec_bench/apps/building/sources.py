@@ -207,7 +207,8 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     """Read a source.
 
     Args:
-        stem: the column with the paths of recordings. limit: read at most this many rows.
+        stem: the column with the paths of recordings.
+        limit: read at most this many rows.
 
     Raises:
         UserError: it cannot be read, lacks a column, or has no rows.

@@ -60,7 +60,8 @@ def spoken_text(text: str, language: str) -> str:
 
     Raises:
         Unspeakable: it has no letter, a sign without a spoken form (formulas, emoji), an unreadable digit, or a letter
-            of another script. MissingExtra: the package that reads numbers is not installed.
+            of another script.
+        MissingExtra: the package that reads numbers is not installed.
     """
     base = base_language(language)
     spoken = " ".join(unicodedata.normalize("NFC", text).split())

@@ -175,8 +175,10 @@ class NodeContext:
     """What every actor of a run needs.
 
     Args:
-        folder: the driver's, on a shared file system. token: a file in it, and its content.
-        prepare: opens the data. cores: limit of an actor.
+        folder: the driver's, on a shared file system.
+        token: a file in it, and its content.
+        prepare: opens the data.
+        cores: limit of an actor.
     """
 
     folder: str

@@ -95,7 +95,8 @@ class ShardQueue:
         """Requeue the shard of a lost actor.
 
         Args:
-            why: it ended. done: finished items of the shard.
+            why: it ended.
+            done: finished items of the shard.
 
         Raises:
             UserError: this shard has ended its actors again and again.

@@ -44,7 +44,8 @@ class Resources:
     Args:
         cpus: None for the cluster's default.
         time: limit of one round, as sbatch writes it, such as `4:00:00`; None for the cluster's.
-        partition: None for the cluster's default. at_once: concurrent parts; None for all that fit.
+        partition: None for the cluster's default.
+        at_once: concurrent parts; None for all that fit.
         more: further arguments of sbatch.
 
     Raises:
@@ -81,7 +82,8 @@ class Submission:
     """The submission of one run.
 
     Args:
-        command: of each part, without `--shard` and `--out`. program: starts `codec-bench` in the merge job.
+        command: of each part, without `--shard` and `--out`.
+        program: starts `codec-bench` in the merge job.
         empty: the numbers of parts without samples, which are not run.
         jobs: of the last round: the array, or several joined by `:`, and the merge job.
         tries: of each part of the last round, submissions since it last finished an item, and items finished then.
@@ -111,7 +113,8 @@ def submit(
         command: `eval`, `score` or `run` with its options, without `--shard` and `--out`.
         program: starts `codec-bench` on the nodes.
         out: the folder of the merged run, on a file system that all nodes share.
-        parts: number of shards. empty: the numbers of those without samples.
+        parts: number of shards.
+        empty: the numbers of those without samples.
 
     Raises:
         UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs

@@ -112,7 +112,8 @@ def converse(
             questions, by its name such as `big-bench-audio` or the path of its `benchmark.yaml`, with one session a
             question.
         out: the run folder; None creates one under `runs`.
-        seed: replaces the script's. limit: hold at most this many conversations.
+        seed: replaces the script's.
+        limit: hold at most this many conversations.
         options: of the models, by name.
         speaks: a model that reads text responses aloud.
         end_of_turn: the detector for models of whole turns, such as `silero-vad:0.7` or `energy:0.7`.
@@ -123,8 +124,9 @@ def converse(
         remark: measure the sessions in `out` again, and request nothing but verdicts of a `judge`.
         anyway: also request a model that its service is known to have shut down.
         page: whether to write `report.html`.
-        on_folder: receives the folder and a sentence on it. on_estimate: receives a sentence on expected costs.
-            progress: receives the sessions done and all.
+        on_folder: receives the folder and a sentence on it.
+        on_estimate: receives a sentence on expected costs.
+        progress: receives the sessions done and all.
 
     Raises:
         UserError: an argument is wrong, the script or audio cannot be read, or a service denies access.

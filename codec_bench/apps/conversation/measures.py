@@ -53,7 +53,8 @@ class Measure(NamedTuple):
 
     Args:
         unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none.
-        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure that gives the count.
+        of: what has a value: an `event`, a `pause`, an `answer` or a `session`.
+        per: the measure that gives the count.
     """
 
     description: str
@@ -84,7 +85,8 @@ class Value:
 
     Args:
         index: the number of the event, pause or answer in the session, from 0.
-        value: None with a `reason` if there is none. at_s: position in the session.
+        value: None with a `reason` if there is none.
+        at_s: position in the session.
     """
 
     session: str

@@ -33,10 +33,12 @@ class Playback:
     """The model's track as it grows, up to `most_s`.
 
     Attributes:
-        packets: received audio. stops: when the rest was discarded, and its planned end. end: of everything played or
-            waiting, in samples.
+        packets: received audio.
+        stops: when the rest was discarded, and its planned end.
+        end: of everything played or waiting, in samples.
         discarded: the audio discarded at each stop, 16 bits `(samples,)`.
-        complete: whether the service reported the end of the last answer. answers: ended answers.
+        complete: whether the service reported the end of the last answer.
+        answers: ended answers.
     """
 
     rate_hz: int

@@ -32,7 +32,8 @@ class UtteranceSpec(Strict):
     """Audio of the user, or a pause between utterances.
 
     Args:
-        sound: an id of the script's data, or a file relative to the script. most_s: only its first seconds.
+        sound: an id of the script's data, or a file relative to the script.
+        most_s: only its first seconds.
         pause_s: silence in place of audio; the turn continues after it.
     """
 
@@ -66,8 +67,9 @@ class Event(Strict):
             `backchannel`, into an answer, that it continues; `vocal_tic`, such as a cough, and `non_directed`,
             to somebody else, that it continues or stays silent.
         say: the utterances and pauses in order.
-        at_s: begin in the session. after_answer_s: begin after the end of the previous answer. into_answer_s: begin
-            after that answer began. Exactly one of the three.
+        at_s: begin in the session.
+        after_answer_s: begin after the end of the previous answer.
+        into_answer_s: begin after that answer began. Exactly one of the three.
     """
 
     kind: Kind = "turn"
@@ -101,7 +103,9 @@ class Marked(Strict):
     """Speech in a recording.
 
     Args:
-        kind: as of an `Event`. begin_s, end_s: bounds; energy finds the speech inside. text: its words.
+        kind: as of an `Event`.
+        begin_s, end_s: bounds; energy finds the speech inside.
+        text: its words.
     """
 
     kind: Kind = "turn"
@@ -115,11 +119,12 @@ class Conversation(Strict):
     """One conversation. Without turns, both sides should be silent for `silence_s`.
 
     Args:
-        background: behind the user. silence_s: the length of a conversation without a user.
+        background: behind the user.
+        silence_s: the length of a conversation without a user.
         recording: audio to send from beginning to end, in place of turns; `said` marks its speech.
         references: accepted answers to the user's question.
-        clean: the id of the same conversation without its event. backchannels: the distribution of people's
-            backchannels over equal parts of the recording.
+        clean: the id of the same conversation without its event.
+        backchannels: the distribution of people's backchannels over equal parts of the recording.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -161,7 +166,8 @@ class Network(Strict):
     """A simulated network in both directions.
 
     Args:
-        delay_s: of every message. jitter_s: a further delay, drawn evenly up to this.
+        delay_s: of every message.
+        jitter_s: a further delay, drawn evenly up to this.
         loss: the share of lost transmissions, which are repeated `again_s` later.
     """
 
@@ -175,8 +181,10 @@ class Script(Strict):
     """A script.
 
     Args:
-        version: of this layout. title: the display name.
-        data: source of sounds by id; as `--data`. seed: of all draws and noise.
+        version: of this layout.
+        title: the display name.
+        data: source of sounds by id; as `--data`.
+        seed: of all draws and noise.
         instructions: for the model, before the conversation.
         patience_s: how long the user waits for an answer before the script continues.
         ends_s: an answer ends after this silence, or when the service says so and all was played.

@@ -45,11 +45,15 @@ class Session:
     Args:
         status, reason: `ok`; `failed` if incomplete; `refused` if this machine was too slow.
         rate_hz, heard_hz: of the user's and the model's track.
-        events: of the user. sent_s: when each frame was sent. packets: received audio. stops: when waiting audio was
-            discarded, and its planned end. text: the service's own transcript.
-        model: the service's name of the model. usage: summed.
-        opening: the messages before the conversation. marks_answers: whether audio names its answer, or answers have
-            ends.
+        events: of the user.
+        sent_s: when each frame was sent.
+        packets: received audio.
+        stops: when waiting audio was discarded, and its planned end.
+        text: the service's own transcript.
+        model: the service's name of the model.
+        usage: summed.
+        opening: the messages before the conversation.
+        marks_answers: whether audio names its answer, or answers have ends.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
         lost: audio discarded at the stops, concatenated.
         generation: the number of the command's start that held it, from 1.
@@ -126,11 +130,13 @@ class ServiceEvent:
 
     Args:
         ready: audio may be sent from now on.
-        sound: 16-bit samples of the answer at `output_rate_hz`. text: words of it.
+        sound: 16-bit samples of the answer at `output_rate_hz`.
+        text: words of it.
         answer: the service's name of the answer, and `item` the turn that holds it; empty without names.
         stops: discard audio not yet played, because the user speaks.
         ended: `whole` or `cut` with the last message of an answer, else empty.
-        id: of the message. usage: of the answer.
+        id: of the message.
+        usage: of the answer.
     """
 
     ready: bool = False

@@ -85,7 +85,8 @@ def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]
     Starts of the command are numbered in `run.json`, sessions and `summary.json`.
 
     Args:
-        facts: the content of `run.json`. summary: of `summary.json`; both are empty if missing.
+        facts: the content of `run.json`.
+        summary: of `summary.json`; both are empty if missing.
 
     Raises:
         DamagedRecord: a file is older than another one.

@@ -29,7 +29,8 @@ class UserEvent:
 
     Args:
         begin_s, end_s: position in the user's track; None with a `reason` if it was not spoken.
-        speech: its stretches of speech. pauses: between them.
+        speech: its stretches of speech.
+        pauses: between them.
     """
 
     kind: str

@@ -40,7 +40,8 @@ class MetricCalibration:
     """The detectable regression of one metric, in its unit.
 
     Args:
-        value: the mean over repeats. spread: over items and repeats.
+        value: the mean over repeats.
+        spread: over items and repeats.
         detectable: regression beyond the margin at the stated power; None with one run.
         margin: for `gate.yaml`: `detectable`, rounded up to two digits; 0 with one run.
         with_repeats, with_items: `detectable` with this many repeats, and this multiple of items.
@@ -117,7 +118,8 @@ def gate_calibrate(
     Args:
         baseline: a file of `gate_freeze`.
         out: the YAML file of the gate to write; None writes none.
-        alpha: the rate of false alarms of the gate; None for 0.01. power: of detection; None for 0.8.
+        alpha: the rate of false alarms of the gate; None for 0.01.
+        power: of detection; None for 0.8.
 
     Raises:
         UserError: the baseline cannot be read, or a metric has scores of fewer than six items.

@@ -41,7 +41,8 @@ class Spread:
         items: standard error over the items of one run.
         repeats: of the value over repeats of the run; None with one run.
         noise: the part of it that independent items explain; None with one run.
-        units: independent units (speakers, or items of unknown speaker). freedom: degrees of freedom over units.
+        units: independent units (speakers, or items of unknown speaker).
+        freedom: degrees of freedom over units.
         count: repeats.
     """
 
@@ -57,7 +58,8 @@ class Spread:
 
         Args:
             level: of the two-sided interval whose lower end is compared.
-            repeats: of the baseline, in place of the present ones. items: a multiple of the items.
+            repeats: of the baseline, in place of the present ones.
+            items: a multiple of the items.
         """
         if self.repeats is None or self.noise is None:
             return None
@@ -76,7 +78,8 @@ class Loss:
 
     Args:
         p: one-sided, of no loss beyond the margin.
-        method: of the interval over items. by_runs: the interval over runs is the wider one.
+        method: of the interval over items.
+        by_runs: the interval over runs is the wider one.
     """
 
     loss: float
@@ -92,7 +95,8 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
     """Measure the spread over items and over repeats; None if a value is undefined.
 
     Args:
-        fold: turns summed parts into the value. repeats: each run's parts, `(items, k)`, in one order.
+        fold: turns summed parts into the value.
+        repeats: each run's parts, `(items, k)`, in one order.
         codes: of the units from `unit_codes`.
     """
     values = [folded(fold, run) for run in repeats]

@@ -39,7 +39,8 @@ class GatedMetric:
     """The facts of a metric that two runs must share.
 
     Args:
-        aggregate: how items become one value. bounds: of an item's value, or None.
+        aggregate: how items become one value.
+        bounds: of an item's value, or None.
         judge: the scoring model with its served names; "" without a judge.
     """
 
@@ -76,7 +77,8 @@ class RunScores:
 
     Args:
         contents: by item id, a hash of its reference audio, text, question and expected answer.
-        units: by item id its independent unit (the speaker), or None. texts: by item id its reference text, or None.
+        units: by item id its independent unit (the speaker), or None.
+        texts: by item id its reference text, or None.
         scores: by metric and item id.
         identity: hashes or names of what a baseline must share: data, prompt, decoding, ...
         failed, silent, truncated: items without an estimate, with a silent one, or an answer without its end.

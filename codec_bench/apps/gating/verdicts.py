@@ -45,8 +45,10 @@ class MovedItem:
     """An item whose score changed.
 
     Args:
-        loss: negative is better. before, after: mean scores over repeats.
-        text: the reference text. transcript_before, transcript_after: of a recogniser; None for other metrics.
+        loss: negative is better.
+        before, after: mean scores over repeats.
+        text: the reference text.
+        transcript_before, transcript_after: of a recogniser; None for other metrics.
     """
 
     id: str
@@ -64,10 +66,13 @@ class GateVerdict:
 
     Args:
         baseline, value: of the items that both have scores for.
-        margin: the largest accepted loss. loss: with its interval; None if undefined.
+        margin: the largest accepted loss.
+        loss: with its interval; None if undefined.
         p_holm: of a loss beyond the margin, adjusted for all metrics of the gate.
-        items: compared. few_speakers: items are the units because there are fewer than six speakers.
-        lost: ids with a score in the baseline and none in the run. moved: the items that lost most.
+        items: compared.
+        few_speakers: items are the units because there are fewer than six speakers.
+        lost: ids with a score in the baseline and none in the run.
+        moved: the items that lost most.
     """
 
     metric: str
@@ -90,8 +95,10 @@ class LimitCheck:
     """A limit and its value.
 
     Args:
-        code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`. metric: None for the whole run.
-        limit: of the spec, or of the baseline where the spec has none. value: of the run.
+        code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`.
+        metric: None for the whole run.
+        limit: of the spec, or of the baseline where the spec has none.
+        value: of the run.
     """
 
     code: str
@@ -262,7 +269,8 @@ class MetricSpec(BaseModel):
 
     Args:
         margin: the largest accepted loss, in the metric's unit.
-        max, min: hard limits of the value. failed: most items without a score.
+        max, min: hard limits of the value.
+        failed: most items without a score.
         items_above_50: most items with a value above 0.5, for error rates.
     """
 
@@ -289,9 +297,11 @@ class GateSpec(BaseModel):
     """A gate.
 
     Args:
-        alpha: the rate of false alarms of the whole gate. power: of detection in `gate_calibrate`.
+        alpha: the rate of false alarms of the whole gate.
+        power: of detection in `gate_calibrate`.
         cannot_tell: whether an undecided metric fails the gate.
-        limits: of the run. metrics: to compare, by name; empty for all of the baseline with margin 0.
+        limits: of the run.
+        metrics: to compare, by name; empty for all of the baseline with margin 0.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -46,9 +46,10 @@ class JudgeCheck:
     """The result of a judge's check.
 
     Args:
-        folder: of the questions and the record of the replies. test: the figures by part, stored for this user.
-        excluded: questions without a request. broken: unfinished parts; the same call continues them. Both with
-            reasons.
+        folder: of the questions and the record of the replies.
+        test: the figures by part, stored for this user.
+        excluded: questions without a request.
+        broken: unfinished parts; the same call continues them. Both with reasons.
         previews: with `dry_run`, the questions and their cost; there is no test then.
     """
 
@@ -80,12 +81,15 @@ def judge_check(
     is tested.
 
     Args:
-        judge: a model's name or own file. parts: `sounds`, `texts` or both; None for all that the model takes.
+        judge: a model's name or own file.
+        parts: `sounds`, `texts` or both; None for all that the model takes.
         rubrics: for the planted answers; None for all that fit.
-        per_kind: sounds of each kind, a multiple of 4 for balance. repeats: of each question.
-        seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new
-            one.
-        options: arguments by model. terms: limits of cost and time, as for `run_benchmark`.
+        per_kind: sounds of each kind, a multiple of 4 for balance.
+        repeats: of each question.
+        seed: of the sounds.
+        out: the folder; None for the unfinished check of the same call under `runs/`, or a new one.
+        options: arguments by model.
+        terms: limits of cost and time, as for `run_benchmark`.
         dry_run: ask nothing; the result has `previews`.
         running: how to run it, or its fields as keywords.
 

@@ -65,9 +65,11 @@ def judge_compare(
         runs: folders of runs with verdicts of the old judge.
         judges: the old one, by its recorded or requested name, and the new one. The same one twice shows changes behind
             its name.
-        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; those in the current
-            folder and above a run are found without it.
-        options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
+        out: folder of the copies with the new verdicts.
+        benchmark: folders of own benchmarks; those in the current folder and above a run are found without it.
+        options: arguments by model.
+        terms: limits of cost and time.
+        running: how to run it, or its fields as keywords.
 
     Returns:
         One for each rubric. They are also stored for this user (`store.judge_successions`), and boards show them.

@@ -91,7 +91,8 @@ def of_texts(
     """Compute the figures of the marks of planted answers.
 
     Args:
-        replies, date, served: as `of_sounds`. span: the range of the rubric.
+        replies, date, served: as `of_sounds`.
+        span: the range of the rubric.
         prefers: the rubric prefers planted answer or reference; a perfect judge calls right answers equal.
     """
     perfect = [0.0 if prefers and kind in RIGHT else float(kind in RIGHT) * 2 - 1 for kind in KINDS]
@@ -179,8 +180,11 @@ class QuestionPlan:
     """The questions to a judge.
 
     Args:
-        metrics: rubrics by the names of their questions. kinds: of sounds; empty for none.
-        per_kind: sounds of each kind. repeats: of each question. seed: of the sounds.
+        metrics: rubrics by the names of their questions.
+        kinds: of sounds; empty for none.
+        per_kind: sounds of each kind.
+        repeats: of each question.
+        seed: of the sounds.
     """
 
     metrics: Mapping[str, JudgeMetric]

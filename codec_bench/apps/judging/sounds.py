@@ -67,7 +67,9 @@ def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
     """Make one sound of a kind; even and odd numbers alternate where there are two.
 
     Args:
-        kind: one of `KINDS`. number: from 0. seed: decides levels, pitches, lengths and which speech is used.
+        kind: one of `KINDS`.
+        number: from 0.
+        seed: decides levels, pitches, lengths and which speech is used.
     """
     digest = hashlib.blake2b(f"{seed}:{kind}:{number}".encode(), digest_size=16).digest()
     return KINDS[kind](number, np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big"))))
@@ -257,7 +259,8 @@ class JudgeQuestion:
 
     Args:
         unit: the sound or fact; questions on one are dependent.
-        kind: of the sound, or of the planted answer. repeat: from 0.
+        kind: of the sound, or of the planted answer.
+        repeat: from 0.
     """
 
     id: str

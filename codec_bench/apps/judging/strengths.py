@@ -31,8 +31,10 @@ class JudgedStrengths:
     """The systems compared by one judge and rubric on one benchmark.
 
     Args:
-        rubric: its protocol without a judge. served: the service's names of the judge.
-        tested: judge and test result. lost: answers without a verdict.
+        rubric: its protocol without a judge.
+        served: the service's names of the judge.
+        tested: judge and test result.
+        lost: answers without a verdict.
         found: the strengths; without systems and with a note if the comparisons are not connected.
     """
 

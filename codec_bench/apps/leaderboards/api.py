@@ -198,12 +198,15 @@ class BoardDefinition(BaseModel):
 
     Args:
         version: of this file format.
-        source: of its published rows. published: their file next to it.
+        source: of its published rows.
+        published: their file next to it.
         like: another board whose columns and rows it has.
         means: the groups whose means are shown.
         views: columns of a further mean, by its name.
-        averages: whether there is an average. one: its unit.
-        notes: by row. variants: further ways to run its benchmarks.
+        averages: whether there is an average.
+        one: its unit.
+        notes: by row.
+        variants: further ways to run its benchmarks.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

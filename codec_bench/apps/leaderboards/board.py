@@ -134,9 +134,11 @@ class BoardRow:
     """One row: a published one, or one from own runs.
 
     Args:
-        cells: value by column, as shown. average: None without a cell, or without averages.
+        cells: value by column, as shown.
+        average: None without a cell, or without averages.
         complete: every group, and for an own row every column, has a value.
-        folders: the own runs. limited: one of them used `--limit`.
+        folders: the own runs.
+        limited: one of them used `--limit`.
         short: one of them has another number of questions than its benchmark, without a limit.
         parts: by column the number of questions of such a row, such as `4 of 896 questions`.
         apart: differences from the columns' benchmarks, such as `other data` or `other prompt`; it has no rank.
@@ -153,7 +155,8 @@ class BoardRow:
         doubled: by column, values of earlier runs of the same system, which are not shown.
         worded: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as wrong, and
             `n`.
-        sources: by column, ratings included. missing: columns without an own value, ratings included.
+        sources: by column, ratings included.
+        missing: columns without an own value, ratings included.
         intervals: by column the 95 % interval of an own value.
         beyond: by column, the gain over the same model on text alone, more being better, with its 95 % interval or
             None.
@@ -263,7 +266,8 @@ class Board:
 
     Args:
         ignored: run folders without a value for this board.
-        means: the groups whose means are shown. averages: whether there is an average over the groups.
+        means: the groups whose means are shown.
+        averages: whether there is an average over the groups.
         by_sample: every sample counts as one in the average, in place of every group.
     """
 

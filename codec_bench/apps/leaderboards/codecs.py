@@ -64,10 +64,12 @@ class CodecPoint:
     """One codec at one operating point.
 
     Args:
-        family: its name without the operating point. run: the folder of an own run, or "".
+        family: its name without the operating point.
+        run: the folder of an own run, or "".
         costs: known ones by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count.
         n: items; None if unknown.
-        on_front: None without the cost. share: the share of draws of other items on the front.
+        on_front: None without the cost.
+        share: the share of draws of other items on the front.
         suspicion: why it is not compared: findings, or too few values.
         continuous: it makes latents instead of codes; such codecs have a front of their own.
         bits_per_token: nominal bits of a code; None without codes.
@@ -102,8 +104,10 @@ class CodecTable:
     """The comparable points of one metric.
 
     Args:
-        source: `OWN`, or the publication. data: the encoded audio.
-        points: in order of their bitrates. delta_rates: against the anchor.
+        source: `OWN`, or the publication.
+        data: the encoded audio.
+        points: in order of their bitrates.
+        delta_rates: against the anchor.
         imported: the results come from another toolkit.
     """
 

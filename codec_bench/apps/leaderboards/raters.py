@@ -23,7 +23,8 @@ class BoardJudge(NamedTuple):
     """A judge.
 
     Args:
-        served: the service's names of the models. rubric: the protocol without the judge, or "".
+        served: the service's names of the models.
+        rubric: the protocol without the judge, or "".
         tested: the result of its test.
         named: the rubric's judge, if another one; else "".
     """

@@ -49,8 +49,10 @@ class ListenerAnswer:
     """One answer in a file.
 
     Args:
-        value: as in `kinds`, unchecked. seconds: of the trial.
-        first: for a preference or comparison the id of stimulus A. texts: written texts by field.
+        value: as in `kinds`, unchecked.
+        seconds: of the trial.
+        first: for a preference or comparison the id of stimulus A.
+        texts: written texts by field.
     """
 
     trial: str
@@ -66,7 +68,8 @@ class AnswerFile:
     """The answers of one rater from one file.
 
     Args:
-        saved: ISO time, or empty. edited: the checksum is wrong.
+        saved: ISO time, or empty.
+        edited: the checksum is wrong.
         person: the page's number of the person; empty without one.
     """
 

@@ -87,8 +87,8 @@ def export_listening(
         gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale
             (and `reference` where one is played).
         traps: number of sounds that break off into beeps, whose number is the answer.
-        session: trials between breaks; None for no breaks. session_minutes: minutes between breaks, at the end of a
-            trial.
+        session: trials between breaks; None for no breaks.
+        session_minutes: minutes between breaks, at the end of a trial.
         digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`;
             None for English.
         loudness_lufs: target loudness of all audio (ITU-R BS.1770); None changes no level.

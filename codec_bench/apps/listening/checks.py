@@ -56,7 +56,8 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
         folder: of audio files named 0 to 9, such as `7.wav`; None for those of the package.
 
     Raises:
-        UserError: a digit has no file, or two, or is silent. AudioError: one cannot be read.
+        UserError: a digit has no file, or two, or is silent.
+        AudioError: one cannot be read.
     """
     source = folder or EMBEDDED
     names = [name for name in sound_files(str(source)) if "/" not in name]

@@ -41,10 +41,12 @@ class Trial:
     """One trial.
 
     Args:
-        item: the id of the sample. stimuli: in the order of their ids.
-        training: it does not count. repeat_of: the trial that it repeats.
-        choices: the options. right: the numbers of the right ones; of a gold question or a trap the right answer on
-            each scale, None for any.
+        item: the id of the sample.
+        stimuli: in the order of their ids.
+        training: it does not count.
+        repeat_of: the trial that it repeats.
+        choices: the options.
+        right: the numbers of the right ones; of a gold question or a trap the right answer on each scale, None for any.
         check: such as `headphones` or `gold`; empty for ratings.
         seconds: of its shortest sound, the least listening time; None without audio.
     """
@@ -67,7 +69,8 @@ class Key:
 
     Args:
         sheet: the id of the test, in its page and all answers.
-        scale: lowest and highest answer. beside_reference: whether the reference is open.
+        scale: lowest and highest answer.
+        beside_reference: whether the reference is open.
         answers: whether it is about the answers or questions of a benchmark.
         runs: the folders of the systems.
         page_sha256: of the page; empty for webMUSHRA, which has several files.

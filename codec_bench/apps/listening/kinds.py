@@ -59,13 +59,19 @@ class Kind:
         measures: names of its overall value, without and with an open reference.
         question: of trials about sounds, and about the answers of a model.
         instructions: before the first trial, one paragraph each.
-        trial, answer: as above. ends: the lowest and the highest number; None for the option `scale`. step: of numbers.
-        scales: if more than one. labels: of the five intervals of a slider, from the lowest.
+        trial, answer: as above.
+        ends: the lowest and the highest number; None for the option `scale`.
+        step: of numbers.
+        scales: if more than one.
+        labels: of the five intervals of a slider, from the lowest.
         open: whether the reference is open: `must`, `no`, `default` (can be switched off), or `may` (can be switched
             on).
-        plays_reference: the open reference must be played before an answer. hidden: the reference is a stimulus.
-        unknown: a third stimulus equals one of the others. difference: scores are relative to the hidden reference.
-        exact: guesses are right half of the time. screening: default rules that exclude raters.
+        plays_reference: the open reference must be played before an answer.
+        hidden: the reference is a stimulus.
+        unknown: a third stimulus equals one of the others.
+        difference: scores are relative to the hidden reference.
+        exact: guesses are right half of the time.
+        screening: default rules that exclude raters.
         needs_answers: it is about a benchmark's answers or questions, so runs of codecs are refused.
     """
 

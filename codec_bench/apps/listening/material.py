@@ -50,7 +50,9 @@ class ListeningItem:
         duration_s: of the reference or question's audio; None if unknown.
         sound: the question's audio; None for codecs, whose references are looked up later.
         texts: for the rater, each with its heading.
-        choices: the options of a question. right: numbers of the right ones. expected: answers.
+        choices: the options of a question.
+        right: numbers of the right ones.
+        expected: answers.
     """
 
     id: str
@@ -96,7 +98,8 @@ def collect(
     Args:
         runs: of codecs (`eval`, `score`), or of one benchmark.
         systems: names; empty for all. Systems with one name in two runs are FOLDER/NAME.
-        needs_answers: refuse runs of codecs. without_systems: return the items alone.
+        needs_answers: refuse runs of codecs.
+        without_systems: return the items alone.
         by: columns by which items are drawn evenly; empty for the speaker.
         folders: external audio by system; files match items by id, as for `score`.
 
@@ -258,9 +261,10 @@ class DrawnTrial:
     """A trial without its audio.
 
     Args:
-        training: for practice; it does not count. repeat_of: the index of the drawn trial that it repeats.
-        check, choices, right: of a check of the rater, as in the key. ask: its question; empty where it looks like
-            others.
+        training: for practice; it does not count.
+        repeat_of: the index of the drawn trial that it repeats.
+        check, choices, right: of a check of the rater, as in the key.
+        ask: its question; empty where it looks like others.
     """
 
     item: ListeningItem
@@ -307,7 +311,8 @@ def arrange(
 
     Args:
         items: the first `training` are for practice, one trial each.
-        repeats: trials shown twice, at most all. checks: those that look like ratings are shuffled in.
+        repeats: trials shown twice, at most all.
+        checks: those that look like ratings are shuffled in.
     """
     rng = random.Random(f"{seed} trials")
     every = trials_of(kind, systems)

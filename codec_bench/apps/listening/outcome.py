@@ -39,13 +39,16 @@ class SystemValue:
 
     Args:
         value: the mean of the counted scores; None without any.
-        interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of
-            unknown speaker.
-        n: counted ratings. raters, items: their numbers.
+        interval: over raters and items.
+        over_raters: over the raters.
+        over_items: over the speakers, or items of unknown speaker.
+        n: counted ratings.
+        raters, items: their numbers.
         uncounted: the mean over all valid ratings, those of excluded raters included; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial.
         choices: counts of answers: decisions, options, or wins and ties.
-        test: of a preference, comparison or difference grade against none. p_holm: adjusted for all pairs or systems.
+        test: of a preference, comparison or difference grade against none.
+        p_holm: adjusted for all pairs or systems.
         exact_p: for `abx` the one-sided p of the exact binomial test against guessing.
     """
 
@@ -85,8 +88,11 @@ class RaterFacts:
 
     Args:
         answered, asked: valid and requested answers, without practice and repeats.
-        minutes: of all trials. repeats: repeated ratings. repeat_difference: their mean absolute difference.
-        left_out: why the rater does not count. marked: findings of rules that only mark.
+        minutes: of all trials.
+        repeats: repeated ratings.
+        repeat_difference: their mean absolute difference.
+        left_out: why the rater does not count.
+        marked: findings of rules that only mark.
     """
 
     rater: str
@@ -104,12 +110,15 @@ class ListeningOutcome:
     """The outcome of a listening test.
 
     Args:
-        measure: name of the values, such as `DMOS`. scale: of an answer.
+        measure: name of the values, such as `DMOS`.
+        scale: of an answer.
         pairs: comparisons of systems; empty for a preference, whose values are comparisons.
-        screening: the rules that exclude raters. screened: all findings of rules. notes: rules that were not
-            applicable, or chosen afterwards.
+        screening: the rules that exclude raters.
+        screened: all findings of rules.
+        notes: rules that were not applicable, or chosen afterwards.
         first_preferred: for a preference how often A was preferred, without ties.
-        problems: of files and answers. ratings: every answer, with its status.
+        problems: of files and answers.
+        ratings: every answer, with its status.
         csv: the file of ratings.
         strengths: of three systems or more by preferences, with intervals over sounds and these raters.
     """
@@ -148,7 +157,9 @@ def outcome_of(
     """Compute the outcome of a test.
 
     Args:
-        rows: all ratings, those of excluded raters marked. findings: of the rules. rules: those that exclude raters.
+        rows: all ratings, those of excluded raters marked.
+        findings: of the rules.
+        rules: those that exclude raters.
     """
     kind = kind_of(key.kind)
     groups: dict[tuple[str, str, str], list[Rating]] = defaultdict(list)

@@ -50,14 +50,19 @@ class ListeningPlan:
     """The plan of a test.
 
     Args:
-        scale: lowest and highest value. anchors: names in `anchor.CUTOFFS_HZ`.
+        scale: lowest and highest value.
+        anchors: names in `anchor.CUTOFFS_HZ`.
         reference: whether the reference is open; None for the kind's default.
         items, training, repeats: rated items, practice items, repeated trials.
-        longest_s: of a reference. sound_mb: limit of the audio in megabytes.
-        checks: names in `checks.CHECKS`. traps: number of sounds that break off into beeps.
-        session: trials between breaks. session_minutes: minutes between breaks. loudness_lufs: target; None keeps
-            levels.
-        screening: rules that exclude raters; None for the kind's. digits: a folder of recorded digits.
+        longest_s: of a reference.
+        sound_mb: limit of the audio in megabytes.
+        checks: names in `checks.CHECKS`.
+        traps: number of sounds that break off into beeps.
+        session: trials between breaks.
+        session_minutes: minutes between breaks.
+        loudness_lufs: target; None keeps levels.
+        screening: rules that exclude raters; None for the kind's.
+        digits: a folder of recorded digits.
     """
 
     kind: Kind
@@ -87,9 +92,13 @@ class ListeningSheet:
     """A written listening test.
 
     Args:
-        page: the page, or the folder for webMUSHRA. key: its key, which raters must not see.
-        items: rated ones. trials: per rater, with `training` and `repeats` ones.
-        sound: the audio format. sound_mb: of it in the page. page_mb: of the whole page.
+        page: the page, or the folder for webMUSHRA.
+        key: its key, which raters must not see.
+        items: rated ones.
+        trials: per rater, with `training` and `repeats` ones.
+        sound: the audio format.
+        sound_mb: of it in the page.
+        page_mb: of the whole page.
         left_out: excluded items by reason.
     """
 
@@ -133,7 +142,8 @@ def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: 
     """Select as many items as planned, with their audio.
 
     Args:
-        encode: makes files of the sounds of one item. rate_hz: of all sounds; None for the highest of each item.
+        encode: makes files of the sounds of one item.
+        rate_hz: of all sounds; None for the highest of each item.
 
     Raises:
         UserError: no item can be used, or the audio is larger than planned.

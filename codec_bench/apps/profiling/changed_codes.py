@@ -44,7 +44,8 @@ def measure_first_codebooks(
     """Decode fewer and fewer codebooks, and score them.
 
     Args:
-        metrics: the metrics of the profile. texts: transcripts of the clips, by id.
+        metrics: the metrics of the profile.
+        texts: transcripts of the clips, by id.
 
     Raises:
         NotApplicable: it has one codebook, or decodes all of them only.
@@ -103,7 +104,8 @@ def measure_latent_bits(
     """Round the latents of a few clips to fewer and fewer bits, and score them.
 
     Args:
-        metrics: the metrics of the profile. texts: transcripts of the clips, by id.
+        metrics: the metrics of the profile.
+        texts: transcripts of the clips, by id.
 
     Raises:
         NotApplicable: it sends no latents.

@@ -22,8 +22,9 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
 
     Args:
         features: float64 `(items, dimensions)`, a NumPy array or a SciPy CSR array.
-        classes: int64 `(items,)`, from 0. folds: int64 `(items,)`. hidden: units of the hidden layer; 0 for a linear
-            one.
+        classes: int64 `(items,)`, from 0.
+        folds: int64 `(items,)`.
+        hidden: units of the hidden layer; 0 for a linear one.
         seed: of the initial weights of the hidden layer.
     """
     count = int(classes.max()) + 1
@@ -121,7 +122,8 @@ def loss_and_gradient(
     """Compute the mean cross-entropy with an L2 penalty, and its gradient.
 
     Args:
-        targets: one-hot `(items, classes)`. shapes: of `flat_weights`, by layer.
+        targets: one-hot `(items, classes)`.
+        shapes: of `flat_weights`, by layer.
     """
     layers, items = _unflatten(flat_weights, shapes), len(targets)
     inputs = _forward(features, layers)

@@ -28,7 +28,8 @@ class GilbertElliott:
     """A channel with two states.
 
     Args:
-        to_bad, to_good: probability of a change of state before a frame. in_bad, in_good: probability of loss in it.
+        to_bad, to_good: probability of a change of state before a frame.
+        in_bad, in_good: probability of loss in it.
     """
 
     to_bad: float

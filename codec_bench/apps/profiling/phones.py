@@ -45,7 +45,8 @@ class PhoneAssociation:
     """Association of one codebook with phones; None without frames.
 
     Args:
-        frames: that have a phone. phones, codes: how many different ones occurred.
+        frames: that have a phone.
+        phones, codes: how many different ones occurred.
         information_bits_corrected: Miller and Madow's.
         pnmi_chance, phone_purity_chance, cluster_purity_chance: of independent codes and phones. PNMI is None where all
             frames have one phone.

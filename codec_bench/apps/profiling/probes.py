@@ -54,8 +54,10 @@ class ProbeClip:
     """One clip as the probes see it.
 
     Args:
-        codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the middles of
-            these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
+        codes: the column of each code, int64 `(frames, codebooks)`.
+        mel: float `(frames, bands)` at the middles of these frames.
+        f0_hz: `(frames,)`, 0 where unvoiced.
+        middles_s: of the frames.
     """
 
     name: str
@@ -87,7 +89,8 @@ def measure(
     """Run all probes, as JSON values; a probe without its labels has a reason.
 
     Args:
-        sounds: the encoded clips, by id. seed: decides the frames and the hidden layer.
+        sounds: the encoded clips, by id.
+        seed: decides the frames and the hidden layer.
 
     Raises:
         NotApplicable: there are no codes over time.

@@ -22,19 +22,24 @@ class Settings(Limits):
         latency_s: seconds of the signal for look-ahead; a codec that looks further is reported to need the whole
             signal.
         stream_s: seconds streamed.
-        robust_clips: clips that are re-encoded and changed. robust_s: seconds of each.
+        robust_clips: clips that are re-encoded and changed.
+        robust_s: seconds of each.
         reencodings: rounds of encoding decoded audio again.
-        gains_db: changes of level. noises_db: signal-to-noise ratios of added noise.
+        gains_db: changes of level.
+        noises_db: signal-to-noise ratios of added noise.
         shift_samples: samples by which a clip is delayed.
         robust_metrics: metrics of measurements with many conditions of a few clips.
-        loss_clips: clips that lose frames. loss_s: seconds of each.
+        loss_clips: clips that lose frames.
+        loss_s: seconds of each.
         loss_rates: shares of frames lost at random.
-        loss_burst_rates: shares lost in bursts. loss_burst_frames: mean frames of a burst.
-        recovery_frames: frames lost one at a time. recovery_db: difference relative to the undisturbed output up to
-            which the output counts as recovered.
+        loss_burst_rates: shares lost in bursts.
+        loss_burst_frames: mean frames of a burst.
+        recovery_frames: frames lost one at a time.
+        recovery_db: difference relative to the undisturbed output up to which the output counts as recovered.
         bit_errors: single bits flipped.
         latent_bits: bits of each rounded latent of a continuous codec.
-        swap_pairs: pairs of clips that exchange global parts. voice_metric: the similarity of two voices.
+        swap_pairs: pairs of clips that exchange global parts.
+        voice_metric: the similarity of two voices.
         players: clips whose decoded audio the page plays.
         lm_steps: training steps of a small transformer on the codes; 0 for none.
         seed: decides noise and the samples of `limit`.

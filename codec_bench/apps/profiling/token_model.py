@@ -48,7 +48,8 @@ class Fitted:
     """A small transformer fitted to a stream.
 
     Args:
-        bits_per_token: of held-out clips. uniform_bits: of equally likely codes.
+        bits_per_token: of held-out clips.
+        uniform_bits: of equally likely codes.
         best_step: the chosen step; 0 is untrained.
         trained_tokens, measured_tokens: codes for training, and of held-out clips.
     """

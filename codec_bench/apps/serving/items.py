@@ -59,7 +59,9 @@ class Item:
         audio: the generated audio: bytes of a file, an `Audio`, or the path of a local file.
         reference: the audio to compare it with, in the same forms; None for metrics without one.
         reference_id: a reference stored by `put_reference`, in place of `reference`.
-        text: the transcript. language: such as `en`. id: for messages and results.
+        text: the transcript.
+        language: such as `en`.
+        id: for messages and results.
     """
 
     audio: AudioInput
@@ -79,8 +81,10 @@ class Result:
     """The scores of an item.
 
     Args:
-        scores: by metric. duration_s: of the audio; None if unreadable.
-        seconds: from arrival to scores. unreadable: why the audio or its reference could not be read.
+        scores: by metric.
+        duration_s: of the audio; None if unreadable.
+        seconds: from arrival to scores.
+        unreadable: why the audio or its reference could not be read.
     """
 
     id: str
@@ -119,7 +123,8 @@ def audio_bytes(audio: AudioInput, name: str) -> bytes:
     """Return the bytes of an audio file, checked by its header.
 
     Args:
-        audio: an `Audio`, bytes of a file, or the path of a local file. name: for messages.
+        audio: an `Audio`, bytes of a file, or the path of a local file.
+        name: for messages.
 
     Raises:
         BadItem: it is none of these, is empty, too large, too long, or has no allowed rate or channels.

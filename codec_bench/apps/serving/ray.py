@@ -52,7 +52,8 @@ class Arguments(BaseModel):
     Args:
         metrics, reward, max_wait_ms, queue, time_limit_s: as of the command; `queue` is of each replica.
         token_env: the environment variable of the nodes with the token that requests need.
-        replicas: how many; None for one a GPU, or one where there is none. cpus: of each.
+        replicas: how many; None for one a GPU, or one where there is none.
+        cpus: of each.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -81,7 +81,8 @@ class Term(BaseModel):
     """One term.
 
     Args:
-        transform: steps, in order. weight: in the sum.
+        transform: steps, in order.
+        weight: in the sum.
         missing: `fail`, or the substitute for a missing value.
     """
 
@@ -104,7 +105,9 @@ class Reward:
     """A reward.
 
     Args:
-        score: the weighted sum. terms: each term after its transforms. values: each metric that has a value.
+        score: the weighted sum.
+        terms: each term after its transforms.
+        values: each metric that has a value.
         missing: by term with a substitute, the code of why.
     """
 

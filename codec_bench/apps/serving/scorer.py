@@ -175,7 +175,8 @@ class Scorer:
             then: whether nobody waits for it any more; called before it is scored.
 
         Raises:
-            BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
+            BadItem: the item cannot be scored. QueueFull: too many items wait.
+            UserError: the scorer has ended.
         """
         from codec_bench.engine.live import LiveSample, MemoryFile
 
@@ -308,7 +309,8 @@ class Scorer:
         """Connect to a running service; returns a client with the methods of `Scorer`.
 
         Args:
-            url: such as `http://127.0.0.1:8765`. token: access token, if the service requires one.
+            url: such as `http://127.0.0.1:8765`.
+            token: access token, if the service requires one.
         """
         from codec_bench.apps.serving.client import RemoteScorer
 

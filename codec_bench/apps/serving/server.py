@@ -82,7 +82,8 @@ class Service:
     """A running service.
 
     Args:
-        reward: what `/v1/reward` computes. token: that requests need.
+        reward: what `/v1/reward` computes.
+        token: that requests need.
         time_limit_s: of an item.
     """
 
@@ -423,7 +424,8 @@ async def run_service(
     """Serve until `stop` is done, then finish open items.
 
     Args:
-        port: 0 takes a free one. on_ready: called with the address.
+        port: 0 takes a free one.
+        on_ready: called with the address.
 
     Raises:
         UserError: the port cannot be used.

@@ -100,7 +100,8 @@ def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> byte
     """Decode base64 of little-endian 32-bit floats to a WAV file.
 
     Args:
-        num_samples: the expected number of floats, or None. name: for messages.
+        num_samples: the expected number of floats, or None.
+        name: for messages.
 
     Raises:
         BadItem: the number differs, or one is not finite.

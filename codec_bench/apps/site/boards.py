@@ -40,7 +40,8 @@ def mark_best(
     """Add to each row its columns as `best`, `alike` (indistinguishable) and `barred`.
 
     Args:
-        rows: the newest first. columns: the name and the protocol of each.
+        rows: the newest first.
+        columns: the name and the protocol of each.
         site: holds the scores to compare rows of several runs; None compares within runs only.
     """
     shown: dict[str, list[Row]] = {}
@@ -129,7 +130,8 @@ def boards_of(
     """Build the leaderboards by key, those with the newest runs first.
 
     Args:
-        entries: the oldest first. conflicts: contradictions to mark.
+        entries: the oldest first.
+        conflicts: contradictions to mark.
         site: holds the scores for the best rows of several runs; None marks none of these.
     """
     of: dict[str, list[Entry]] = {}

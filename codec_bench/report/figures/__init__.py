@@ -45,7 +45,8 @@ def write_figures(
     Args:
         runs: opened run folders.
         folder: created if missing. Files of the same names are replaced.
-        by: columns to break results down by, as of `Run.summary`. summaries: of the runs, if known.
+        by: columns to break results down by, as of `Run.summary`.
+        summaries: of the runs, if known.
 
     Raises:
         MissingExtra: matplotlib is not installed.

@@ -92,7 +92,9 @@ class Drawing:
         """Write a styled figure as SVG and PDF, and its data as CSV.
 
         Args:
-            folder: created if missing. stem: of the file names. heads, rows: of the CSV.
+            folder: created if missing.
+            stem: of the file names.
+            heads, rows: of the CSV.
 
         Raises:
             UserError: the folder cannot be written.

@@ -105,7 +105,8 @@ def collect(
 
     Args:
         summaries: None to compute them.
-        audio_bytes: the most base64 bytes of embedded audio. max_rows: the most rows of samples.
+        audio_bytes: the most base64 bytes of embedded audio.
+        max_rows: the most rows of samples.
         folder: of the page, for links to other audio.
     """
     summaries = summaries or [summarise(run) for run in runs]

@@ -40,7 +40,8 @@ def choose_clips(
 
     Args:
         candidates: indices of samples, the most interesting first, possibly repeated.
-        sounds: returns a sample's audio as (system or -1, file). budget_bytes: the most bytes of base64.
+        sounds: returns a sample's audio as (system or -1, file).
+        budget_bytes: the most bytes of base64.
 
     Returns:
         The clips in order. A sample that does not fit is skipped; many of them in a row end the search.

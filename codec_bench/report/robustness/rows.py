@@ -45,8 +45,10 @@ class RobustnessCell:
     """The value of one metric in one wording, failures counted as wrong.
 
     Args:
-        value, spread: formatted. n, failed: answers with and without a score.
-        stands_out: whether it is much worse. filled: the share of the greatest value, in per cent, for a bar.
+        value, spread: formatted.
+        n, failed: answers with and without a score.
+        stands_out: whether it is much worse.
+        filled: the share of the greatest value, in per cent, for a bar.
     """
 
     value: str
@@ -118,7 +120,8 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
     """Return notes on the effect of the options' order.
 
     Args:
-        choices: the entry `choices` of the summary's `answers`. places: whether to include the content of `place_rows`.
+        choices: the entry `choices` of the summary's `answers`.
+        places: whether to include the content of `place_rows`.
     """
     if not choices:
         return []

@@ -61,7 +61,9 @@ def write_build_page(
     """Write `build.html`.
 
     Args:
-        numbers: the values of the numeric columns. record: holds the items. keys: of all items.
+        numbers: the values of the numeric columns.
+        record: holds the items.
+        keys: of all items.
     """
     before, after = list[float](), list[float]()
     for item in record.outcomes(keys):

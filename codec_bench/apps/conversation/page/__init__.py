@@ -50,7 +50,9 @@ def write_conversation_page(
     """Write the page, atomically.
 
     Args:
-        run: the folder of the run. sessions, values: by system. summary: the content of `summary.json`.
+        run: the folder of the run.
+        sessions, values: by system.
+        summary: the content of `summary.json`.
         audio_mb: limit of embedded audio in megabytes; sessions beyond it are only drawn.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -62,7 +62,8 @@ def write_check_page(
     """Write the page of a judge's test.
 
     Args:
-        spent: costs of each part in words. excluded: questions without a request, with reasons.
+        spent: costs of each part in words.
+        excluded: questions without a request, with reasons.
     """
     parts = test.parts
     kinds: list[Cells] = [
@@ -107,7 +108,9 @@ def write_compare_page(
     """Write the page of two judges over the same answers.
 
     Args:
-        successions: by rubric, at least one. moved: the answers of most different marks. tested: test results by judge.
+        successions: by rubric, at least one.
+        moved: the answers of most different marks.
+        tested: test results by judge.
     """
     old, new = successions[0].called
     reach = max(

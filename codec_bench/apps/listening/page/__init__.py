@@ -34,7 +34,8 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
     """Write the page atomically.
 
     Args:
-        data: for its script. clips: the audio by its numbers in the data.
+        data: for its script.
+        clips: the audio by its numbers in the data.
     """
     with tempfile.TemporaryDirectory() as folder:
         files = []

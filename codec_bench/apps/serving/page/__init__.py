@@ -31,7 +31,8 @@ def service_page(
     """Render the page.
 
     Args:
-        started: by the monotonic clock. requests: counts by status.
+        started: by the monotonic clock.
+        requests: counts by status.
         latencies: of the latest items, as the time of the answer and seconds.
         errors: the latest, as time, code and message.
     """
