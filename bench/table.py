@@ -18,7 +18,7 @@ import string
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import common
@@ -329,14 +329,14 @@ def _two_digits(number: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
-def design_table(stem: str, units: Iterable[str]) -> str:
-    """The designs of a bench with what was counted of each, from the newest rows."""
+def design_table(stem: str) -> str:
+    """The designs of a study with what was counted of each, from the newest rows."""
     rows = [r for r in rows_of(stem) if r["case"].startswith("design: ") and r["tree"] == "clean"]
     if not rows:
         return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
     newest = {row["case"]: row for row in rows}
     values = {(r["case"], r["unit"]): r["p50"] for r in rows if r["commit"] == newest[r["case"]]["commit"]}
-    units = [unit for unit in units if any(unit == known for _, known in values)]
+    units = list(dict.fromkeys(unit for _, unit in values))
     lines = []
     for case, row in newest.items():
         cells = (f"{float(values[case, unit]):.3f}" if (case, unit) in values else "–" for unit in units)
@@ -344,42 +344,13 @@ def design_table(stem: str, units: Iterable[str]) -> str:
     return with_places(("design", *units, "on"), lines)
 
 
-def interval_table() -> str:
-    """The designs of `bench_intervals.py`."""
-    from bench_intervals import UNITS
-
-    return design_table("intervals", UNITS.values())
-
-
-def gate_table() -> str:
-    """The designs of `bench_gate.py`."""
-    from bench_gate import UNITS
-
-    return design_table("gate", UNITS.values())
-
-
-def service_table() -> str:
-    """The figures of `bench_serve.py`, of the newest quiet or newest commit."""
-    rows = [row for row in rows_of("serve") if row["tree"] == "clean"]
-    if not rows:
-        return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
-    commit = next((row for row in reversed(rows) if quiet(row)), rows[-1])["commit"]
-    of = {(row["case"], row["variant"], row["unit"]): row for row in rows if row["commit"] == commit}
-    rows = []
-    for (case, variant, unit), row in of.items():
-        where = f"{row['machine']}, {row['cores']} cores, {row['date'][:10]}{'' if quiet(row) else f'; {NOT_QUIET}'}"
-        rows.append((case, variant, f"{row['p50']} {unit}", row["ratio_to_baseline"] or "–", where))
-    return with_places(("case", "of", "figure", "to the first", "on"), rows)
-
-
 def block(name: str) -> str:
     """What stands between the marks of this name."""
     builders = {
         "drift": drift_table,
         "costs": cost_table,
-        "intervals": interval_table,
-        "gate": gate_table,
-        "serve": service_table,
+        "intervals": partial(design_table, "intervals"),
+        "gate": partial(design_table, "gate"),
         "records": records_table,
     }
     return builders[name]() if name in builders else table(list(CLAIMS[name]))

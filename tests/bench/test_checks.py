@@ -258,44 +258,6 @@ def test_metrics(bench):
     fails(module.check, "stoi", [])
 
 
-def test_precision(bench):
-    module = bench("bench_precision")
-    limits = module.PROMISED["float16"]
-    rng = np.random.default_rng(0)
-    right = [*rng.normal(0, 1, (6, 8))]
-    passes(module.drifts, right, [x * (1 + 1e-6) for x in right], limits, "x")
-    scores = np.array([3.0, 3.5])
-    passes(module.drifts, scores, scores + 1e-3, limits, "x")
-    for wrong in (right[:5], [*right[:5], right[5] + 0.3], [*right[:5], right[5] * math.nan]):
-        fails(module.drifts, right, wrong, limits, "x")
-    for wrong in (scores + 0.02, scores * math.nan, scores[:1]):
-        fails(module.drifts, scores, wrong, limits, "x")
-    fails(module.drifts, [right[0]] * 6, [right[0]] * 6, limits, "x")  # alike, so that nothing would be shown
-    fails(module.drifts, np.ones(2), np.ones(2), limits, "x")
-
-
-@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_tensor_cores_multiply_as_torch_does(bench, kind):
-    module = bench("bench_precision")
-    torch, dtype = module.torch, getattr(module.torch, kind)
-    torch.manual_seed(0)
-    a, b, c = (torch.randn(2, 3, 16, 8).to(dtype), torch.randn(24, 8).to(dtype), torch.randn(4, 24).to(dtype))
-    wave, taps = torch.randn(1, 8, 20).to(dtype), torch.randn(4, 8, 3).to(dtype)
-    calls = (
-        lambda: module.F.linear(a, b),
-        lambda: a[0, 0] @ b.T,
-        lambda: c.clone().addmm_(c[:, :8], b.T),
-        lambda: module.F.conv1d(wave, taps),
-        lambda: module.F.scaled_dot_product_attention(a, a, a, attn_mask=torch.zeros(2, 1, 1, 16, dtype=dtype)),
-    )  # fmt: skip
-    for call in calls:
-        actual = call()
-        with module.TensorCores():
-            result = call()
-        assert result.dtype == actual.dtype == dtype
-        torch.testing.assert_close(result, actual, rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps)
-
-
 @pytest.mark.parametrize("error", [0.0, *ERRORS])
 def test_model_scorers(bench, error):
     module = bench("bench_model_scorers")
@@ -438,20 +400,3 @@ def test_endpoint(bench, monkeypatch, right):
     monkeypatch.setattr(module, "send_requests", send_requests)
     requests = [SimpleNamespace(id=f"q{n}") for n in range(3)]
     (passes if right else fails)(lambda: asyncio.run(module.ask("http://localhost", requests)))
-
-
-def test_gate(bench, monkeypatch):
-    module = bench("bench_gate")
-    name = "50 items, 5 repeats"
-    result = module.study(name, 60)
-    assert result["alarm_zero"] <= 0.08 and result["found_zero"] >= 0.6 and result["same"] >= 0.6
-    monkeypatch.setattr(module, "ALPHA", 0.4)  # a gate that cries wolf
-    assert module.study(name, 60)["alarm_zero"] > 0.2
-
-
-@pytest.mark.parametrize("error", ERRORS)
-def test_serve(bench, error):
-    serve = bench("bench_serve")
-    expected = {("a", "stoi"): 1.0, ("b", "stoi"): 0.5}
-    passes(serve._compare, dict(expected), expected)
-    fails(serve._compare, {**expected, ("b", "stoi"): 0.5 + error}, expected)

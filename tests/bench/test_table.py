@@ -199,7 +199,7 @@ def test_designs_of_two_commits_are_marked_and_never_mixed(folder):
             common.START["commit"] = "5555555555"
             common.append_rows("gate", [{"case": "design: c", "unit": "width", "p50": 4}])
     common.rows_of.cache_clear()
-    text = table.design_table("gate", ("coverage", "width"))
+    text = table.design_table("gate")
     assert "| a | 0.700 | – | a |" in text and "| b | 0.800 | 3.000 | a |" in text and "| c | – | 4.000 | b |" in text
     assert "9876543210" in text and "5555555555" in text and "0123456789" not in text
 
