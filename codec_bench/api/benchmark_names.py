@@ -35,6 +35,7 @@ def _benchmarks() -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
+    """List each model's modalities, service dates and licence as table rows."""
     from codec_bench.models import list_models
 
     rows = []

@@ -31,7 +31,9 @@ def check_codec(
     """Check a codec on embedded speech; crashes and hangs are findings too.
 
     Args:
-        codec: a name, custom code included. device: `auto`, `cpu` or `cuda:0`. options: further arguments of its class.
+        codec: a name, custom code included.
+        device: `auto`, `cpu` or `cuda:0`.
+        options: further arguments of its class.
         settings: time limit of one call, memory limit, and number of threads.
 
     Returns:

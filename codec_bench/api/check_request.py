@@ -54,6 +54,7 @@ def _check_questions(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_evaluation(evaluation: Evaluation) -> None:
+    """Check that there are samples, and that codecs and weights are available."""
     if not len(evaluation.source):
         raise UserError(
             "data_without_samples", label=f"'{evaluation.source.name}'", hint="name data that holds at least one"

@@ -113,6 +113,7 @@ _LabelledSystem = tuple[Run, str, str]
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
+    """Add to a comparison why its systems are suspect, in the field `barred`."""
     reasons = []
     for run, system, label in sides:
         recorded = records[run.folder]
@@ -124,6 +125,7 @@ def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sid
 
 
 def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
+    """Pair the systems to compare, within one run or across two."""
     if len(runs) == 1:
         return _pair_within(runs[0], requested or list(runs[0].systems))
     if len(runs) != 2:
@@ -132,6 +134,7 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
 
 
 def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
+    """Pair each two of the requested systems of a run."""
     for name in requested:
         _check_system(run, name)
     if len(run.systems) == 1:
@@ -144,6 +147,7 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSyst
 
 
 def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
+    """Pair systems of two runs: two requested names, or the shared ones."""
     if len(requested) == 2:
         pairs = [(requested[0], requested[1])]
     elif requested:
@@ -221,6 +225,7 @@ def _check_system(run: Run, name: str) -> None:
 def _compare_metrics(
     run_a: Run, a: str, run_b: Run, b: str, metrics: str | Sequence[str] | None, seed: int
 ) -> Iterator[Comparison]:
+    """Compare two systems by each metric of both runs; check the protocols."""
     facts_a, facts_b = run_a.metrics, run_b.metrics
     shared = [m for m in facts_a if m in facts_b]
     by_item = [m for m in shared if facts_a[m].get("aggregate") not in SETS]

@@ -32,6 +32,7 @@ def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Find
 
 
 def _calls(clip: Audio) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield each group of kernels with a call that compiles it."""
     quieter = Audio(clip.samples * np.float32(0.9), clip.sample_rate_hz)
 
     def measure(name: str) -> None:

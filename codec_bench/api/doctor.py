@@ -65,6 +65,7 @@ def _requirements() -> list[str]:
 
 
 def _packages() -> list[Finding]:
+    """Check the versions of Python and torch, and the packages of each extra."""
     installed = versions()
     out = [Finding("python", "ok", Diagnostic("version", version=installed["python"]))]
     torch, torchaudio = installed.get("torch"), installed.get("torchaudio")
@@ -85,6 +86,7 @@ def _packages() -> list[Finding]:
 
 
 def _onnxruntime() -> Finding:
+    """Check that at most one onnxruntime package is installed, with its files."""
     subject = "one onnxruntime"
     installed = {name: version for name in ONNXRUNTIMES if (version := package_version(name))}
     packages = " and ".join(f"{name} {version}" for name, version in installed.items())
@@ -132,6 +134,7 @@ def _embedded_speech() -> Finding:
 
 
 def _numba_cache() -> Finding:
+    """Check that the folder of compiled kernels can be written."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
     if os.access(folder, os.W_OK):
         return Finding("kernel cache", "ok", Diagnostic("cache_folder", folder=folder))
@@ -140,6 +143,7 @@ def _numba_cache() -> Finding:
 
 
 def _machine() -> list[Finding]:
+    """Report the CPU, GPU and memory, and the free space for the cache."""
     from codec_bench.config.paths import cache_folder
 
     facts = machine()

@@ -87,7 +87,8 @@ def prepare(
     """Read the arguments of `evaluate`, and open the data.
 
     Args:
-        growing: `out` if the run may grow. arguments: all of them, for the record.
+        growing: `out` if the run may grow.
+        arguments: all of them, for the record.
     """
     systems, requested = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)

@@ -43,7 +43,9 @@ def run_prepared(schema: type[CommandOptions], prepare: Callable[..., Evaluation
     The run of a shard gets no page; the merged run has one.
 
     Args:
-        schema: declares the options. prepare: makes the evaluation. values: all arguments of the verb.
+        schema: declares the options.
+        prepare: makes the evaluation.
+        values: all arguments of the verb.
     """
     running, shard, out = choose_running(values["running"], values["running_fields"]), values["shard"], values["out"]
     request = {name: value for name, value in values.items() if name in signature(prepare).parameters}

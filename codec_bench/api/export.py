@@ -20,7 +20,8 @@ class Exported:
     """Result of `export`.
 
     Args:
-        excluded: metrics without a value. text: the output if no file was named, else empty.
+        excluded: metrics without a value.
+        text: the output if no file was named, else empty.
     """
 
     excluded: tuple[str, ...] = ()

@@ -15,8 +15,10 @@ class Finding:
     """One check.
 
     Args:
-        what: the checked thing. state: `ok`, `note` (worth knowing), `suspect` (mostly a mistake) or `wrong`.
-        found: the result. do: what to do, if anything.
+        what: the checked thing.
+        state: `ok`, `note` (worth knowing), `suspect` (mostly a mistake) or `wrong`.
+        found: the result.
+        do: what to do, if anything.
     """
 
     what: str

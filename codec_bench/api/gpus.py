@@ -40,6 +40,7 @@ def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
 
 
 def _check_torch(count: int) -> Finding:
+    """Check a matrix product on every GPU that torch can see."""
     import torch
 
     subject = "torch computes on the GPU"
@@ -65,6 +66,7 @@ def _check_torch(count: int) -> Finding:
 
 
 def _check_triton(device: str) -> Finding:
+    """Check whether Triton compiles and launches a kernel."""
     from codec_bench.kernels.first_launch import triton_fault
 
     with warnings.catch_warnings():
@@ -106,6 +108,7 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
 
 
 def _transcribe(name: str, device: str, clip: Audio) -> str:
+    """Transcribe an English clip with a recogniser on a device."""
     from codec_bench.audio.resample import prepare
     from codec_bench.features import load_feature
 

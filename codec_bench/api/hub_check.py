@@ -41,6 +41,7 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, HubState]]:
 
 
 def _compare_with_hub(name: str, one: Benchmark, seen: HubState) -> Iterator[Finding]:
+    """Compare a benchmark's pinned size, rows, types and licence with the hub's."""
     data = one.data
     yield Finding(name, "ok", _state(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:

@@ -42,8 +42,10 @@ def import_results(
     numbers of this package.
 
     Args:
-        file: the result file. toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
-        out: the new run folder. system: name of the system; None for the stem of the file.
+        file: the result file.
+        toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
+        out: the new run folder.
+        system: name of the system; None for the stem of the file.
         beside: a run over the same data, with the same ids. The new run then has its samples with texts and speakers,
             and is on its leaderboards. Items that the file lacks have failed.
 
@@ -106,6 +108,7 @@ def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
 
 
 def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLike[str]) -> _About:
+    """Check that the imported items are samples of the run, and return its facts."""
     from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 

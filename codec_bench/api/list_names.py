@@ -48,6 +48,7 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
 
 
 def _list_rows(kind: str) -> list[dict[str, Any]]:
+    """Build the table rows of one kind, such as `codecs` or `rules`."""
     from codec_bench.config import config_names, read_config
 
     # Each list imports what it is of, because all of these rooms together take longer than any list.
@@ -118,6 +119,7 @@ def weights_facts(row: CodecRow) -> dict[str, str | int]:
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:
+    """Describe a feature's languages, weights and code as a table row."""
     from codec_bench import features, weights
 
     try:

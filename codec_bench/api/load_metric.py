@@ -162,6 +162,7 @@ class LoadedMetric:
         return tuple(dict.fromkeys(named))
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> ComparedLevels:
+        """Compare the levels of a pair at the lowest rate that a metric reads."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED

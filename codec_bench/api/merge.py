@@ -42,7 +42,8 @@ def merge(
         parts: folders of shards (`evaluate(..., shard="3/8")`), or folders that hold them at any depth.
         out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The run is then marked as partial.
-        page: whether `report.html` is written. notify: called with each step.
+        page: whether `report.html` is written.
+        notify: called with each step.
 
     Returns:
         The merged run, opened for reading. For shards of `run_benchmark`, its outcome with a run per benchmark and
@@ -99,6 +100,7 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
 
 
 def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: bool, notify: Notify) -> Run:
+    """Merge the shards of a run, score set metrics again and write the report."""
     merged = merge_records(folders, target, partial=partial, notify=notify)
     if not merged.complete:
         warnings.warn(_describe_gaps(merged), Note, stacklevel=3)

@@ -30,8 +30,11 @@ def expand_metrics(
     A continued run keeps the metrics of its groups, even if a later version has more: its fingerprint holds them.
 
     Args:
-        chosen: from `chosen_metrics`. source: all data. out: the folder of the run, or None for a new one.
-        coded: whether codecs are measured. options: arguments of features by name.
+        chosen: from `chosen_metrics`.
+        source: all data.
+        out: the folder of the run, or None for a new one.
+        coded: whether codecs are measured.
+        options: arguments of features by name.
         prompted: whether the reference audio is a recording of the voice with other words.
 
     Raises:

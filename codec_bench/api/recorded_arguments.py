@@ -36,6 +36,7 @@ def record_arguments(
 
 
 def _to_json(value: Any) -> Any:
+    """Convert an argument to JSON; objects become the name of their class."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | os.PathLike):

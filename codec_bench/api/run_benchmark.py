@@ -217,6 +217,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
 
 
 def _check_models(request: BenchmarkRequest) -> None:
+    """Raise UnknownName if a model or judge does not exist."""
     for name in (*request.models, *request.judges):
         try:
             _info(name, request)
@@ -280,6 +281,7 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest)
 
 
 def _score(plan: _ModelPlan, folder: Path, request: BenchmarkRequest, budget: Budget) -> None:
+    """Score a model's answers; benchmarks that fail are dropped from the plan."""
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
         try:
@@ -375,6 +377,7 @@ def _reasons(excluded: Sequence[Excluded]) -> tuple[tuple[str, str, Diagnostic],
 
 
 def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> RunOutcome:
+    """Preview the requests and costs of every model without sending any."""
     request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
     previews, excluded = [], []
     for name in _ordered_models(request):
@@ -391,6 +394,7 @@ def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder:
 
 
 def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: BenchmarkRequest) -> Run:
+    """Write the report of one model's run and open the run."""
     run = Run(run_folder(folder, one.name, model, control))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
     write_results(run, page=request.running.page)
@@ -416,7 +420,8 @@ def run_codecs(
     """Run benchmarks of codecs: `evaluate` with the data and metrics of definitions.
 
     Args:
-        benchmark: names such as `codec-librispeech-test-clean`. codec: as for `evaluate`.
+        benchmark: names such as `codec-librispeech-test-clean`.
+        codec: as for `evaluate`.
         out, data, seed, limit, shard, options, by, running: as for `run_benchmark`.
 
     Returns:
@@ -552,6 +557,7 @@ def _fitting(
 
 
 def _check_fit(one: Benchmark, info: ModelInfo) -> None:
+    """Raise UserError unless the model gives the output that the benchmark needs."""
     if one.wants == "likelihood" and one.wants not in info.outputs:
         raise UserError(
             "likelihood_needed",

@@ -106,7 +106,8 @@ def prepare(
     """Read the arguments of `score`, and open the data and the generated audio.
 
     Args:
-        growing: `out` if the run may grow. arguments: all of them, for the record.
+        growing: `out` if the run may grow.
+        arguments: all of them, for the record.
     """
     requested = chosen_metrics(metrics, preset)
     outputs = read_generated(generated)
@@ -190,6 +191,7 @@ def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> lis
 
 
 def _match_system(system: System, source: Source, audio: Any, role: Role) -> Source:
+    """Match generated audio to the samples; name the system in errors."""
     try:
         return match_estimates(source, audio, by_audio=role == "target")
     except UserError as error:

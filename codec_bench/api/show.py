@@ -38,7 +38,8 @@ def show(
         sent, and why that is a template (`reason`), or None.
 
     Raises:
-        UnknownName: nothing has this name. UserError: the data cannot be found.
+        UnknownName: nothing has this name.
+        UserError: the data cannot be found.
 
     Examples:
         >>> from codec_bench import show
@@ -57,6 +58,7 @@ def show(
 
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
+    """Render the first usable question with the benchmark's prompt for a model."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.asking.question_loop import format_request
     from codec_bench.models import model_info
@@ -84,6 +86,7 @@ def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[s
 
 
 def _describe(name: str) -> dict[str, Any]:
+    """Collect the facts of a run, metric, feature, codec, data set or preset."""
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
     from codec_bench.config import config_names, read_config

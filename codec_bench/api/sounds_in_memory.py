@@ -45,7 +45,8 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         role: `estimate` or `reference`, for messages.
         values: a list of `Audio`, arrays or tensors; one sound `(samples,)` or `(channels, samples)`; or a batch
             `(batch, samples)` with lengths, or `(batch, channels, samples)`.
-        sample_rate_hz: of arrays and tensors. lengths: samples of each item of a batch; None for all.
+        sample_rate_hz: of arrays and tensors.
+        lengths: samples of each item of a batch; None for all.
 
     Raises:
         UserError: it is none of these, or arrays lack a rate or a length per item.
@@ -71,6 +72,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
+    """Split a batched array into items by its shape, cut to their lengths."""
     if values.ndim == 3:
         return list(values) if lengths is None else _cut(role, list(values), lengths)
     if values.ndim == 2 and lengths is not None:
@@ -89,6 +91,7 @@ def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
 
 
 def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
+    """Cut each item to its length in samples."""
     counts = [int(one) for one in (lengths.tolist() if _is_array(lengths) else lengths)]
     if len(counts) != len(items):
         raise UserError("item_count", items=len(counts), name="lengths", count=len(items))
@@ -116,6 +119,7 @@ def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
 
 
 def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, Any] | None = None) -> Audio | Unusable:
+    """Convert an array or tensor to checked audio, or say why it is unusable."""
     if not isinstance(value, Audio):
         if not _is_array(value):
             raise UserError(

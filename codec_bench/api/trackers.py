@@ -43,7 +43,10 @@ class TrackerData:
     """Content to write at one moment.
 
     Args:
-        step: number of finished items. rows: the table of the summary. sounds: new ones. plots: PNG by name.
+        step: number of finished items.
+        rows: the table of the summary.
+        sounds: new ones.
+        plots: PNG by name.
     """
 
     step: int
@@ -71,10 +74,12 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
     Args:
         target: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Defaults: the project
             `codec-bench`, MLflow's own setting, and the folder `tensorboard` in the run folder.
-        folder: of the run. config: the request.
+        folder: of the run.
+        config: the request.
 
     Raises:
-        UserError: there is no such service. MissingExtra: its package is not installed.
+        UserError: there is no such service.
+        MissingExtra: its package is not installed.
     """
     name, where = parse_target(target)
     if name == "wandb":
@@ -121,6 +126,7 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerD
 
 
 def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
+    """Return saved audio that is not yet written, some items per system."""
     sounds: list[SavedSound] = []
     for system in run.systems:
         saved = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
@@ -134,6 +140,7 @@ def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
 
 
 def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
+    """Draw the report's plots as PNG; none if matplotlib is missing."""
     from codec_bench.report.figures.draw import Drawing, figure_of
     from codec_bench.report.figures.plots import plots_of
 

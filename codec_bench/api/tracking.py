@@ -57,6 +57,7 @@ class Tracking:
             self._notify(f"--log {self._target} failed and is left out from here on: {type(error).__name__}: {error}")
 
     def _write(self, path: Path) -> None:
+        """Write a run's current summary to its tracker; open the tracker at first."""
         with closing(open_run(path)) as run:
             if path not in self._open:
                 self._open[path] = (open_tracker(self._target, path, run.meta.get("config") or {}), set())

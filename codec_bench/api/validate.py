@@ -58,6 +58,7 @@ def validate(
 
 
 def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
+    """Check benchmarks against the hub, and write their pins to a file if requested."""
     from codec_bench.api.hub_check import check_hub_data, list_hub_benchmarks, write_pins
     from codec_bench.benchmark.definition.on_hub import HubState
 
@@ -82,6 +83,7 @@ def _check(
 
 
 def _is_codec(name: str) -> bool:
+    """Return whether a name is a registered codec or code with a codec's methods."""
     from codec_bench.codecs import has_codec
 
     try:
@@ -110,6 +112,7 @@ def _takes_settings(name: str) -> bool:
 
 
 def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+    """Check whatever the name is: a run, benchmark, model, codec, metric or data."""
     from codec_bench import codecs, metrics
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.loader import is_path
@@ -187,6 +190,7 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
 
 
 def _check_data(name: str) -> list[Finding]:
+    """Open data and read every file; return a finding for each unusable sample."""
     from codec_bench.data import open_source
     from codec_bench.data.layouts.words import IGNORED, ignored_lines, layout_line
     from codec_bench.types import Audio
@@ -232,6 +236,7 @@ _FIRST = 3
 
 
 def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
+    """Score the embedded clip at half amplitude with a metric."""
     from codec_bench.api.load_metric import load_metric
 
     check_settings(options, ["weights"], f"option of the metric '{name}'")
@@ -248,6 +253,7 @@ def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
 
 
 def _check_codec(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+    """Run the codec checks and convert their states to those of findings."""
     from codec_bench.api.check_codec import check_codec
     from codec_bench.codecs.checks import TO_DO
 

@@ -34,11 +34,14 @@ class BatchingResult:
     """Result of `verify_batching`.
 
     Args:
-        kind: `codec`, `feature` or `metric`. items: number of clips. shortest_s, longest_s: their lengths in seconds.
+        kind: `codec`, `feature` or `metric`.
+        items: number of clips. shortest_s, longest_s: their lengths in seconds.
         relative: largest difference of a number from that of the clip alone, relative to the largest number of the
-            result; None for a codec. wave: largest difference of a sample of decoded audio, or None.
+            result; None for a codec.
+        wave: largest difference of a sample of decoded audio, or None.
         frames, flips: compared and differing code frames; None without codes.
-        worst: id of the clip with the largest difference. exact: whether all differences are within the tolerances.
+        worst: id of the clip with the largest difference.
+        exact: whether all differences are within the tolerances.
     """
 
     name: str
@@ -70,8 +73,11 @@ def verify_batching(
 
     Args:
         name: of a codec, feature or metric, custom code included.
-        data: as for `evaluate`. limit: number of clips. device: `auto`, `cpu` or `cuda:0`.
-        seed: of the lengths and the order. options: further arguments, such as {"dnsmos": {"weights": "folder"}}.
+        data: as for `evaluate`.
+        limit: number of clips.
+        device: `auto`, `cpu` or `cuda:0`.
+        seed: of the lengths and the order.
+        options: further arguments, such as {"dnsmos": {"weights": "folder"}}.
         settings: time limit of one call of a codec, and memory limit.
 
     Raises:
@@ -126,6 +132,7 @@ def _is_codec(name: str) -> bool:
 
 
 def _verify_codec(request: CompareJob) -> BatchingResult:
+    """Compare a codec's output alone and in batches, in its own process."""
     require_codec(request.codec)
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
@@ -147,6 +154,7 @@ def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
 def _runner(
     name: str, clips: Sequence[Audio], device: str, options: dict[str, Any]
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
+    """Return the kind, and a function that computes clips in a given order."""
     from codec_bench import codecs, features, metrics
     from codec_bench.config.registry import Spec, is_own_code, load_attribute
 
@@ -166,6 +174,7 @@ def _runner(
 def _metric_runner(
     name: str, clips: Sequence[Audio], device: str, options: Mapping[str, Any]
 ) -> Callable[[list[int]], list[Any]]:
+    """Return a function that scores clips against telephone-band copies."""
     from codec_bench.api.load_metric import load_metric
 
     check_settings(options, ["weights"], f"option of the metric '{name}'")
@@ -183,6 +192,7 @@ def _telephone(clip: Audio) -> np.ndarray:
 
 
 def _missing_reason(result: Any) -> str | None:
+    """Return why a result has no value; None if it has one."""
     if isinstance(result, Exception):
         return str(result)
     scores = [one for one in result.values() if isinstance(one, Score)] if isinstance(result, Mapping) else []
@@ -200,6 +210,7 @@ def _difference(alone: Any, together: Any) -> float:
 
 
 def _relative(a: Any, b: Any) -> float:
+    """Return the largest difference relative to the largest value; inf if unlike."""
     if isinstance(a, Score):
         if a.status != b.status:
             return float("inf")

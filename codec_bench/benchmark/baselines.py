@@ -24,7 +24,8 @@ class Baseline:
     """The answers of a baseline to one benchmark.
 
     Args:
-        folder: its run folder. held: the answers by question, with a hash of each question.
+        folder: its run folder.
+        held: the answers by question, with a hash of each question.
     """
 
     folder: Path
@@ -41,7 +42,8 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
     """The command's baseline, or None.
 
     Args:
-        folder: of a stored run, or None. baseline_folder: the run folder of a model of the command, or None.
+        folder: of a stored run, or None.
+        baseline_folder: the run folder of a model of the command, or None.
 
     Raises:
         UserError: there is no run of that benchmark, or there are several.

@@ -217,7 +217,8 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
     """A request with its sounds replaced by a control.
 
     Args:
-        id: of the question, the same for all of its draws. other: returns the request of the other item.
+        id: of the question, the same for all of its draws.
+        other: returns the request of the other item.
 
     Raises:
         UserError: the other item has no valid question, or the last turn keeps no text.
@@ -270,7 +271,8 @@ class _ReplacedClip(Clip):
     """A replacement of a sound, computed when it is read. The first arguments are those of `Clip`, without a file.
 
     Args:
-        replacement: `silence`, `noise`, `shuffled` or `level`. key: seeds what is random.
+        replacement: `silence`, `noise`, `shuffled` or `level`.
+        key: seeds what is random.
     """
 
     of: Clip | None = None

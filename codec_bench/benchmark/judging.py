@@ -312,7 +312,8 @@ async def judge_at_once(
         run, writer: the record, for reading and for writing.
         scheme: the metrics; judged ones name their judges.
         budget: the command's budget.
-        name: of the benchmark, for the progress. baseline: the other answers, or None.
+        name: of the benchmark, for the progress.
+        baseline: the other answers, or None.
 
     Raises:
         UserError: a judge cannot be used, or a limit is reached. Earlier verdicts are recorded.

@@ -79,9 +79,10 @@ class BenchmarkRequest:
         repeats: how many answers each question gets.
         prompts: the wording of its prompt, as in `definition.prompt.Prompt`.
         choices: the order of its options, as in `asking.variants`.
-        control: the replacement of the sound or question. controls: whether the useful ones run too.
-        baseline: the other answers for rubrics that compare two, as named by the user, or None. baseline_model: the
-            name of that model in the record, if it is one of the command.
+        control: the replacement of the sound or question.
+        controls: whether the useful ones run too.
+        baseline: the other answers for rubrics that compare two, as named by the user, or None.
+        baseline_model: the name of that model in the record, if it is one of the command.
         models, set_options: the models and all options as the user named them, for the record.
         arguments: all options of the command with their values, for the record.
     """

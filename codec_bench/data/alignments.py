@@ -116,6 +116,7 @@ def _read(path: Path) -> str:
 
 
 def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+    """Parse a CTM file to (begin, end, phone) rows by recording, in seconds."""
     rows_by_name: dict[str, list[tuple[float, float, str]]] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):
         fields = line.split()

@@ -94,6 +94,7 @@ class SoundPaths:
         self._known[column] = True
 
     def _names_sound(self, column: str, value: str, table_path: str) -> bool:
+        """Return whether a text cell is the path of an audio file."""
         if os.path.splitext(value)[1].lower() not in SUFFIXES or "\n" in value:
             return False
         folders = ("", os.path.dirname(table_path))

@@ -111,7 +111,8 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
 
     Args:
         by: names, or one string with commas; None for none.
-        samples: of the run. name: of the data, for messages.
+        samples: of the run.
+        name: of the data, for messages.
 
     Raises:
         UserError: the data have no such column, or one with too many values.
@@ -123,7 +124,7 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
     for number, s in enumerate(samples):
         facts = {fact: value for fact in FACTS[:2] if (value := value_of(getattr(s, fact))) is not None}
         rows.append((number, {**recorded_values(s, further), **facts}))
-    resolved = _resolve(requested, rows, f"the data '{name}'", "add the column to the manifest")
+    resolved = _resolve_columns(requested, rows, f"the data '{name}'", "add the column to the manifest")
     recorded = (*FACTS, *recorded_columns(samples))
     for column in resolved:
         if column not in _MEASURED:  # known only after the samples are read
@@ -141,25 +142,29 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
 def groups(
     rows: Iterable[tuple[int, Mapping[str, Value]]], by: str | Sequence[str], data_name: str, hint: str
 ) -> dict[str, dict[str, list[int]]]:
-    """The numbers of samples by column and group name, in display order.
+    """Group samples by the values of each requested column.
 
     Args:
-        rows: the samples, read only if a column is requested.
-        by: the names of columns, or one string with commas. data_name: what has these samples, for messages. hint: what
-            to do about a missing column.
+        rows: each sample's number with its values by column; read only if a column is requested.
+        by: the names of columns, or one string with commas.
+        data_name: name of the data for messages.
+        hint: advice in the message about a missing column.
+
+    Returns:
+        Sample numbers by column and group name, such as `{"speaker": {"p225": [0, 3]}}`, groups in display order.
 
     Raises:
-        UserError: there is no such column, or it has too many values.
+        UserError: a column is missing, or has too many values.
     """
     requested = names(by)
     if not requested:
         return {}
     held = list(rows)
-    return {name: _groups_of(name, held) for name in _resolve(requested, held, data_name, hint)}
+    return {name: _groups_of(name, held) for name in _resolve_columns(requested, held, data_name, hint)}
 
 
-def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) -> list[str]:
-    """Map requested names to columns, in any case and by the aliases of known fields."""
+def _resolve_columns(requested: Sequence[str], rows: Rows, data_name: str, hint: str) -> list[str]:
+    """Map requested names to columns; ignore case, accept aliases such as `lang`."""
     there = dict.fromkeys([*(name for _, held in rows for name in held), *_MEASURED])
     also = {name.lower(): name for name in reversed(there)}
     for field in FACTS[:2]:
@@ -216,7 +221,7 @@ def _check_count(name: str, groups: int, samples: int) -> None:
 
 
 def _quartiles(values: Iterable[float]) -> list[float]:
-    """The three quartiles, rounded to three digits of their spread."""
+    """Compute the quartiles, rounded to three digits of the interquartile range."""
     exact = np.quantile(list(values), (0.25, 0.5, 0.75)).tolist()
     spread = exact[2] - exact[0]
     places = 2 - math.floor(math.log10(spread)) if spread > 0 else 12

@@ -26,12 +26,16 @@ class Converted(NamedTuple):
 
 
 def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Converted:
-    """Write a manifest with a row for each usable sample.
+    """Write data of any layout as a manifest with one row per usable sample.
 
-    Paths below the manifest's folder become relative. No sound is copied.
+    The audio files are not copied. Paths below the manifest's folder become relative.
 
     Args:
-        data: as for `open_source`. to: path of the manifest, which ends in .jsonl or .parquet.
+        data: as for `open_source`.
+        to: path of the new manifest, which ends in .jsonl or .parquet.
+
+    Returns:
+        The number of rows, and the problem of each sample without a row, by id.
 
     Raises:
         UserError: the data cannot be opened, the suffix is another one, or the file exists or cannot be written.
@@ -71,6 +75,7 @@ def _fields(sample: Sample, folder: Path) -> dict[str, Any]:
 
 
 def _from(folder: Path, path: str | None) -> str | None:
+    """Make a path below the folder relative; leave others, URLs and `::` members."""
     inside = os.path.join(folder, "")
     if path is None or is_url(path) or "::" in path or not path.startswith(inside):
         return path
@@ -83,6 +88,7 @@ def _write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows as a Parquet table; lists and objects in cells become JSON text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

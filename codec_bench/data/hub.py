@@ -128,7 +128,8 @@ class Repository:
         """The path of a row's sound file, from the table's folder or the root.
 
         Args:
-            named: the path in the row. table_path: the path of the row's table.
+            named: the path in the row.
+            table_path: the path of the row's table.
         """
         if os.path.isabs(named) and self.repo is None:
             return named
@@ -258,6 +259,7 @@ def _cached(repo: str, revision: str | None) -> Repository | None:
 
 
 def _on_hub(repo: str, revision: str | None) -> Repository:
+    """Find a data set on the hub, or in the cache if the hub does not answer."""
     from huggingface_hub import HfApi
 
     api = HfApi()

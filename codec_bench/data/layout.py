@@ -137,6 +137,7 @@ def _patterns(data_files: Any) -> list[str]:
 def _layout_error(
     error: Exception, repository: Repository, config: str | None, source: str, revision: Mapping[str, Any]
 ) -> UserError:
+    """Return the UserError that explains why a data set cannot be opened."""
     import datasets
 
     if repository.root is None and server_status(error) is not None:

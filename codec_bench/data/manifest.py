@@ -182,6 +182,7 @@ def unit_of(path: str) -> str:
 
 
 def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> None:
+    """Check a manifest's columns: not too many, no duplicates, a needed one."""
     if len(names) > MOST_COLUMNS:
         raise UserError("too_many_columns", path=path, count=len(names), most=MOST_COLUMNS)
     plain = [name.strip().lower() for name in names]
@@ -199,6 +200,7 @@ def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> Non
 
 
 def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
+    """Yield each line's number, keys and values, or its problem."""
     with open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             if number == 1:

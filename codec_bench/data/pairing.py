@@ -76,10 +76,13 @@ def match_estimates(
 
 
 def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
-    """The generated audio of a folder, a manifest or samples; see `match_estimates`.
+    """Open generated audio from a folder, a manifest or samples.
+
+    A folder's manifest or list is read if it names audio in the folder. Otherwise the audio files of the folder are the
+    samples, and the source's `origin` says why. `match_estimates` assigns them to the samples of a run.
 
     Raises:
-        UserError: it cannot be opened; or a folder holds no sound file, and a manifest that names files elsewhere.
+        UserError: it cannot be opened; or a folder has no audio file, and a manifest that names files elsewhere.
     """
     if not (isinstance(generated, str | os.PathLike) and os.path.isdir(generated)):
         return open_source(generated, require_audio=False)

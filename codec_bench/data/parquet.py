@@ -37,8 +37,10 @@ class _Column:
     """How to read one column of a file.
 
     Args:
-        field: its type in the file. feature: its type in the data set's card, or None.
-        leaves: the stored parts of the column. siblings: the names of the other columns.
+        field: its type in the file.
+        feature: its type in the data set's card, or None.
+        leaves: the stored parts of the column.
+        siblings: the names of the other columns.
 
     Attributes:
         leaves: the parts to read: all of them, or the smallest that tell which rows have a sound.
@@ -188,6 +190,7 @@ class ParquetRows:
     def _rows_of(
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read rows of a Parquet file, remotely if no column has audio."""
         texts_only = all(self.types[c] != SOUND_TYPE for c in columns)
         if self._repository.in_place and self._repository.root is None and texts_only:
             with self._repository.remote(path) as opened:
@@ -199,6 +202,7 @@ class ParquetRows:
     def _rows_in(
         self, source: Any, path: str, local: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read the selected rows of an open Parquet file, one row group at a time."""
         import pyarrow as pa
 
         try:
@@ -225,6 +229,7 @@ class ParquetRows:
             raise UserError("table_unreadable", local=local, cause=str(error).splitlines()[0]) from error
 
     def _plan(self, file: pq.ParquetFile, path: str, columns: Sequence[str]) -> list[_Column]:
+        """Decide for each requested column how its cells are read."""
         schema = file.schema_arrow
         missing = [name for name in columns if name not in schema.names]
         if missing:
@@ -252,6 +257,7 @@ class ParquetRows:
         selected: Sequence[int] | None,
         where: tuple[str, str, int],
     ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read the selected rows of a row group in batches."""
         import pyarrow as pa
 
         leaves = [leaf for column in plan for leaf in column.leaves]

@@ -16,13 +16,17 @@ _PROMPT_COLUMN = "prompt_text"
 
 
 def with_role(source: Source, role: str | None) -> tuple[Source, Role]:
-    """The samples with the audio of a role, and the role.
+    """Select the audio of each sample by its role, and return the role.
 
     Args:
-        role: `prompt`, `target` or `none`; None decides by the data.
+        role: `target` for recordings of the texts, `prompt` for recordings of the voice that speak other words, `none`
+            to remove the audio. None selects `prompt` if the data name prompts, with a warning, or else `target`.
+
+    Returns:
+        The source, whose samples' `audio` is the `target_audio` column for `target` if it exists, and the role.
 
     Raises:
-        UserError: there is no such role.
+        UserError: the role is unknown.
     """
     known: tuple[Role, ...] = get_args(Role)
     if role is not None and role not in known:

@@ -76,6 +76,7 @@ def parse_json(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a dictionary of JSON pairs; raise DoubleKey if a key repeats."""
     held = dict(pairs)
     if len(held) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)

@@ -24,7 +24,8 @@ class Shard:
     """One of several parts of a data set.
 
     Args:
-        number: which one, from 1. of: how many there are.
+        number: which one, from 1.
+        of: how many there are.
 
     Raises:
         UserError: there is no such part.

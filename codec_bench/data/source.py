@@ -232,6 +232,7 @@ def open_source(
 
 
 def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
+    """Open data by its path: a table, tar, URL, registered name, folder or file."""
     if data.startswith(PREFIX):
         return _open_table(data, limit, seed, require_audio)
     front = limit if seed is None else None
@@ -324,7 +325,11 @@ def manifest_in(folder: str) -> str | None:
 
 
 def sounds_in(folder: str, *, limit: int | None = None) -> Source:
-    """The sound files below a folder, whatever manifest it holds."""
+    """List the audio files of a folder and its subfolders, without its manifest.
+
+    Args:
+        limit: the most files, in the order of their paths; None for all.
+    """
     path = os.path.abspath(os.path.expanduser(folder))
     name = os.path.basename(path) or "root"
     return Source(name, to_samples(read_folder(path), name, unit="file", limit=limit))

@@ -110,6 +110,7 @@ class StreamedRows:
         self.class_names: Mapping[str, Sequence[Any]] = find_class_names(self._features)
 
     def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Stream the undecoded rows of a split with their numbers."""
         from datasets import IterableDataset
 
         read = 0
@@ -143,6 +144,7 @@ class StreamedRows:
             yield at, {c: self._cell(c, row[c], f"{name}: {c}", table_path) for c in columns if c in row}
 
     def _cell(self, column: str, value: Any, name: str, table_path: str) -> Any:
+        """Convert a cell to a clip if it is audio or the path of audio."""
         if isinstance(value, list):
             return [self._cell(column, item, name, table_path) for item in value]
         typed = sound_feature(self._features.get(column))
@@ -158,6 +160,7 @@ class StreamedRows:
         return self._paths.clip(column, value, table_path)
 
     def _clip(self, path: str | None, table_path: str) -> Clip | None:
+        """Fetch audio from the hub, a local path or an archive's member."""
         if path is None:
             return None
         if path.startswith("hf://"):

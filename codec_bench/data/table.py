@@ -127,6 +127,7 @@ class Table:
         return self._total
 
     def _count(self) -> int | None:
+        """Count the selected rows; None if that needs reading the data."""
         if self._picks_at_random:
             return sum(len(chosen) for chosen in self._choice().values())
         total = 0
@@ -230,6 +231,7 @@ def open_table(
 
 
 def _open_file(path: str, config: str | None, split: str | None, selection: RowSelection) -> Table:
+    """Open a single table file, whose name is its only split."""
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:

@@ -55,7 +55,8 @@ class _TarEntry:
 
     Args:
         name, begin, size: of its sound; an empty name if it has none.
-        fields: its further fields. problem: why they cannot be read, or None.
+        fields: its further fields.
+        problem: why they cannot be read, or None.
     """
 
     key: str
@@ -98,7 +99,8 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
     """The samples of tar files, in the order of the files and of their members.
 
     Args:
-        data: path or URL, with braces for several files. require_audio: whether a sample without sound is a problem.
+        data: path or URL, with braces for several files.
+        require_audio: whether a sample without sound is a problem.
 
     Raises:
         UserError: a file is missing, truncated, or no tar file.
@@ -112,6 +114,7 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
 
 
 def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> Row:
+    """Convert a tar sample to a row; its audio is a byte range of the file."""
     where = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
     if entry.problem is not None:
         return Row(number, entry.key, problem=Diagnostic("row_problem", where=where, cause=entry.problem))
@@ -193,6 +196,7 @@ def _with_message(file: str, look: Any) -> Any:
 
 
 def _samples_of(opened: Any) -> list[_TarEntry]:
+    """Scan a tar file for samples: members that share a name without suffix."""
     entries: list[_TarEntry] = []
     key, wrong = "", None
     sounds: dict[str, tuple[str, int, int]] = {}
@@ -253,6 +257,7 @@ def _entries_of(
 
 
 def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) -> _TarEntry:
+    """Parse the JSON and text members of a tar sample."""
     name, begin, size = sound
     fields: dict[str, Any] = {}
     try:

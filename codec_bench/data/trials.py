@@ -23,7 +23,8 @@ def with_trials(source: Source, path: Path) -> Source:
     """Add trials to test samples: the enrolment's id, and 1 or 0.
 
     Args:
-        source: its samples are changed. path: the list.
+        source: its samples are changed.
+        path: the list.
 
     Raises:
         UserError: the list cannot be read, a line is no trial, or no trial is about two of the samples.

@@ -39,7 +39,8 @@ class SizePlan(NamedTuple):
     Args:
         content: replacement bytes with a correct header; None for the file's own.
         needs_ffmpeg: whether libsndfile would misread the file.
-        ends: the possible numbers of decoded samples; None if unknown. least: the fewest decoded samples.
+        ends: the possible numbers of decoded samples; None if unknown.
+        least: the fewest decoded samples.
     """
 
     content: bytes | None = None
@@ -217,6 +218,7 @@ def _check_sphere(content: Content, name: str) -> None:
 
 
 def _wav(content: Content, name: str) -> SizePlan:
+    """Check a WAV file's chunk sizes; rewrite the header of a streamed one."""
     long_size = form = block = 0
     for chunk, begin, size in _chunks(content, 12, 4, "little", 2):
         if chunk == b"ds64":
@@ -340,6 +342,7 @@ def _mp3_frame(head: bytes) -> _Mp3Frame | None:
 
 
 def _check_adts(content: Content, at: int, name: str) -> None:
+    """Raise AudioError if the last AAC frame of an ADTS stream is truncated."""
     while at + 7 <= len(content) and content[at] == 0xFF:
         size = (int.from_bytes(content[at + 3 : at + 6], "big") & 0x3FFE0) >> 5
         if at + size > len(content):
@@ -353,7 +356,8 @@ class _EncoderHeader(NamedTuple):
     """The header in an MP3 file's first frame, as LAME and FFmpeg write it.
 
     Args:
-        at: where its fields begin. size: their bytes. frames, bytes: as declared, or None.
+        at: where its fields begin.
+        size: their bytes. frames, bytes: as declared, or None.
         delay, padding: samples that decoders drop at both ends.
     """
 
@@ -366,6 +370,7 @@ class _EncoderHeader(NamedTuple):
 
 
 def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
+    """Parse an MP3's Xing or Info header: frames, bytes, delay and padding."""
     mark = max(content.find(mark, at, at + 48) for mark in (b"Xing", b"Info"))
     if mark < 0:
         return None

@@ -129,6 +129,7 @@ def _decode(source: str | bytes, name: str, most_s: float) -> Decoded:
 
 
 def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
+    """Decode with libsndfile, or else FFmpeg, and check the number of samples."""
     if isinstance(source, bytes):
         checked = _checked(source, name)
     else:
@@ -148,6 +149,7 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
+    """Raise AudioError for joined or truncated files; return the declared sizes."""
     if (offset := second_file(content)) is not None:
         raise AudioError("joined_sounds_first", name=name, offset=offset)
     if missing := missing_bytes(content):
@@ -191,6 +193,7 @@ def check_audio(audio: SampledSound, name: str) -> None:
 
 
 def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded | None:
+    """Decode with libsndfile; None for formats it cannot read."""
     import soundfile
 
     try:
@@ -272,6 +275,7 @@ def _check_rate(rate: int, name: str) -> None:
 
 
 def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
+    """Decode the first audio stream with FFmpeg."""
     import av
 
     try:

@@ -24,7 +24,8 @@ class TarMember:
     """One file in a tar file.
 
     Args:
-        file: path or URL of the tar file. begin, size: its bytes. name: for messages.
+        file: path or URL of the tar file. begin, size: its bytes.
+        name: for messages.
     """
 
     file: str

@@ -31,7 +31,8 @@ class Span:
     """A part of a sound.
 
     Args:
-        file: path or locator. end_s: None for the end of the sound.
+        file: path or locator.
+        end_s: None for the end of the sound.
         channel: the only channel, counted from 0; None for all.
     """
 
@@ -87,6 +88,7 @@ class _Latest:
         self._sounds: OrderedDict[tuple[str, str], Decoded] = OrderedDict()
 
     def get(self, file: str, read: Callable[[str], Decoded]) -> Decoded:
+        """Return a decoded file from the cache, or read it and drop the oldest ones."""
         state = file_state(file) if os.path.isfile(file) else None
         if state is None:
             return read(file)

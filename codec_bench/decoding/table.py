@@ -49,7 +49,8 @@ class Locator:
     """One clip in a table.
 
     Args:
-        row: counted from 0. item: index in a list of clips; None where the cell is one clip.
+        row: counted from 0.
+        item: index in a list of clips; None where the cell is one clip.
     """
 
     file: str
@@ -95,6 +96,7 @@ def read_located(locator: Locator) -> Decoded:
 
 
 def _read(locator: Locator) -> Decoded:
+    """Decode the audio of a table cell: bytes, an array or a path."""
     import pyarrow as pa
 
     try:
@@ -220,6 +222,7 @@ _TABLES_LOCK = threading.Lock()
 
 
 def _cached(tables: OrderedDict[Any, Any], path: str, read: Callable[[tuple[str, object]], Any]) -> Any:
+    """Return what `read` gives for a file, cached until the file changes."""
     # A file that changed a moment ago is not cached: it may change again unnoticed.
     identity = (path, file_state(path) or object())
     with _TABLES_LOCK:
@@ -232,6 +235,7 @@ def _cached(tables: OrderedDict[Any, Any], path: str, read: Callable[[tuple[str,
 
 
 def _table(path: str) -> _Table:
+    """Open a Parquet file's metadata, with the first row of each row group."""
     import pyarrow.parquet as pq
 
     def read(identity: tuple[str, object]) -> _Table:
@@ -283,6 +287,7 @@ class _GroupReader:
         raise AssertionError("a batch before the cached ones was requested")
 
     def _begin(self) -> Iterator[pa.RecordBatch]:
+        """Start reading a row group in batches of limited bytes."""
         import pyarrow.parquet as pq
 
         # The size of all columns: pyarrow crashes on a column's facts if the footer describes it wrongly.
@@ -309,6 +314,7 @@ class _TableCache:
         self._parts: OrderedDict[tuple[Any, ...], _GroupReader] = OrderedDict()
 
     def reader(self, table: _Table, column: str, group: int) -> _GroupReader:
+        """Return the cached reader of a row group; drop the oldest ones."""
         key = (table.identity, column, group)
         with self._lock:
             if key not in self._parts:

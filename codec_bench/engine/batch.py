@@ -48,16 +48,24 @@ class StageState(Budget):
     """A stage: its waiting items, the limit of its batches, and its cost so far.
 
     Args:
-        where: `device` or `cpu`. budget_s: padded seconds of a batch, at most. growing: whether a larger one is tried.
-        pads: whether every item of a batch costs as much as the longest. on_ladder: batch shapes of a GPU.
+        where: `device` or `cpu`.
+        budget_s: padded seconds of a batch, at most.
+        growing: whether a larger one is tried.
+        pads: whether every item of a batch costs as much as the longest.
+        on_ladder: batch shapes of a GPU.
         items, audio_s, busy_s, cpu_s, steps: work done, and its seconds.
         barred: number of a process that must not run its batches, or None.
-        limit_s: seconds per batch, at most. tries: how often an item is sent alone before it fails.
-        hung, killed: items that exceeded the time limit, and items whose process died. gave: items with a result.
+        limit_s: seconds per batch, at most.
+        tries: how often an item is sent alone before it fails.
+        hung, killed: items that exceeded the time limit, and items whose process died.
+        gave: items with a result.
         failed: reason of the last failure on a GPU, and how many in a row had it.
-        refusal: why no further item is sent, or None. here: runs its batches in this process; None for the workers.
-        first: whether its items go before those of other stages. name: for messages; a codec's is its row's.
-        initial_s: the first budget. worth_s: on a GPU, the size beyond which a batch saves nothing.
+        refusal: why no further item is sent, or None.
+        here: runs its batches in this process; None for the workers.
+        first: whether its items go before those of other stages.
+        name: for messages; a codec's is its row's.
+        initial_s: the first budget.
+        worth_s: on a GPU, the size beyond which a batch saves nothing.
     """
 
     spec: StageSpec
@@ -164,7 +172,8 @@ class Dispatcher:
     Args:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch without loading; None for 600, or 60 per padded second if that is more.
-        log: path of the workers' output, for messages. memory: holds the items' audio.
+        log: path of the workers' output, for messages.
+        memory: holds the items' audio.
         impatient: whether a few slow items end a stage although others had results.
     """
 
@@ -262,6 +271,7 @@ class Dispatcher:
         return default_s if self._time_limit_s is None else self._time_limit_s
 
     def _room_s(self, stage: StageState, device: str) -> float:
+        """Return the most seconds of audio in one batch of a stage on a device."""
         if self._batch_s is not None and not stage.first:
             return stage.budget_s
         if device != "cpu":
@@ -277,6 +287,7 @@ class Dispatcher:
             self._on_done(event)
 
     def _on_done(self, event: Done) -> None:
+        """Handle a batch's results; requeue its items after an error or lack of memory."""
         batch, stage = event.batch, self.stages[event.batch.key]
         size_s = stage.size_s(batch.works)
         if isinstance(event.outcome, DeviceUnusable):
@@ -319,6 +330,7 @@ class Dispatcher:
             )
 
     def _on_death(self, event: Died) -> None:
+        """Requeue the items of a dead worker; fail those that ended it too often."""
         for batch in reversed(event.waiting):
             self.stages[batch.key].waiting.requeue(batch.works)
         if event.running is None:
@@ -364,6 +376,7 @@ class Dispatcher:
         warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:
+        """Fail an item that hung or killed its worker; refuse the stage if several did."""
         stage = self.stages[batch.key]
         if not event.late:
             died = Diagnostic("worker_died", stage=stage.name, cause=event.reason, times=stage.tries)

@@ -34,7 +34,9 @@ class RunChecks:
     """The checks of the codecs of one run.
 
     Args:
-        clips: audio files for the checks; empty for no checks. folder: for temporary files. done: systems without need.
+        clips: audio files for the checks; empty for no checks.
+        folder: for temporary files.
+        done: systems without need.
 
     Attributes:
         results: by system, `ok` (passed checks), `findings` (suspect or failed), and `unchecked` (with reasons).
@@ -68,6 +70,7 @@ class RunChecks:
         return bool(self._open)
 
     def _on_result(self, system: System, key: str, result: CheckResult | Fault) -> None:
+        """Record a codec check; send its encoded items to another process to decode."""
         if isinstance(result, Fault):
             self._finish(system.name, [finding("contract", "failed", result.reason)])
         elif not result.sent:
@@ -81,6 +84,7 @@ class RunChecks:
             self._dispatcher.put(key, work, 0.0, partial(self._on_decoded, system.name), alone=True)
 
     def _on_decoded(self, name: str, result: CheckResult | Fault) -> None:
+        """Record the findings of a check after another process decoded its items."""
         _, before = self._sent.pop(name)
         if isinstance(result, Fault):
             undecoded = finding(CHECK, "failed", Diagnostic("not_decoded_elsewhere", cause=result.reason))
@@ -89,6 +93,7 @@ class RunChecks:
             self._finish(name, [*before.findings, *result.findings])
 
     def _finish(self, name: str, findings: Sequence[Mapping[str, Any]]) -> None:
+        """Store a system's findings by state, and delete the file of encoded items."""
         listed = [dict(f) for f in findings]
         self.results[name] = {
             "ok": [f["check"] for f in listed if f["state"] == "ok"],

@@ -10,6 +10,7 @@ from codec_bench.messages.errors import UserError
 
 
 def _driver() -> ctypes.CDLL | None:
+    """Load and initialise the CUDA driver; None if it is missing or fails."""
     for name in ("libcuda.so.1", "libcuda.dylib"):
         try:
             driver = ctypes.CDLL(name)

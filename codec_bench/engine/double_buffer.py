@@ -106,6 +106,7 @@ def _next(pipe: MainPipe) -> Any:
 
 
 def _receive(pipe: MainPipe, inbox: SimpleQueue[Any], prepare: Callable[[Any], Any]) -> None:
+    """Receive messages in a thread and prepare each one ahead of its turn."""
     try:
         while (message := _next(pipe)) is not None:
             ahead: Future[Any] = Future()

@@ -43,7 +43,8 @@ class Evaluation:
     Args:
         systems: as `read_systems` takes them.
         request: the caller's request for the record, with `command`, `seed` and `limit`.
-        options: arguments of codecs and features by name. about: further entries of the run's `meta`.
+        options: arguments of codecs and features by name.
+        about: further entries of the run's `meta`.
     """
 
     systems: Any

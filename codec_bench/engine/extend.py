@@ -50,7 +50,8 @@ def restore_sample_order(
     """Order samples as in a record with a smaller limit, or raise RunMismatch.
 
     Args:
-        source: the samples of the requested limit, in the order of the data. folder: of the run, or None for a new one.
+        source: the samples of the requested limit, in the order of the data.
+        folder: of the run, or None for a new one.
     """
     previous = _read_previous(folder, seed) if folder is not None else None
     if folder is None or previous is None or not (previous.grown or previous.limit != limit):

@@ -38,7 +38,8 @@ class Loaded:
     """One sample that was read.
 
     Args:
-        reason: why there is no reference. estimates: signals of estimates from files, or why there is none, by system.
+        reason: why there is no reference.
+        estimates: signals of estimates from files, or why there is none, by system.
     """
 
     number: int
@@ -112,6 +113,7 @@ class Feed:
         return True
 
     def _request(self, number: int, sample: Sample, systems: list[System]) -> None:
+        """Request the sample's audio files, or admit it at once with its problem."""
         reason = problem_of(sample)
         from_files = [system for system in systems if system.kind == "files"]
         if reason is None and sample.audio is None and len(from_files) < len(systems):
@@ -152,6 +154,8 @@ class Feed:
         return str(self._folder / "audio" / folder / f"{number:07d}.flac") if number in self._keep else None
 
     def _read(self, work: ReadWork, then: Callable[[ReadResult | Fault], None]) -> None:
+        """Queue a read job; repeat it with more shared memory if the audio does not fit."""
+
         def done(result: ReadResult | Fault) -> None:
             if isinstance(result, Fault):
                 self._arena.free(work.room)
@@ -175,6 +179,7 @@ class Feed:
         missing: dict[str, Diagnostic],
         result: ReadResult | Fault,
     ) -> None:
+        """Admit a sample after its files were read, with its signals or problem."""
         self.reading -= 1
         self._ahead.drop(number)
         if isinstance(result, Fault):

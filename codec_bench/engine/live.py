@@ -53,7 +53,9 @@ class LiveSample:
     """A sample in progress; `names` are those of its paths in messages.
 
     Args:
-        most_s: longer audio is refused. done: called with the record. fail: called with a reason if the engine ends.
+        most_s: longer audio is refused.
+        done: called with the record.
+        fail: called with a reason if the engine ends.
     """
 
     sample: Sample
@@ -165,7 +167,8 @@ class LiveEngine(Engine):
     """Scores samples that arrive while it runs.
 
     Args:
-        arguments: those of `Engine`. on_death: called with the reason when a worker ends and is replaced.
+        arguments: those of `Engine`.
+        on_death: called with the reason when a worker ends and is replaced.
     """
 
     def __init__(self, *arguments: Any, on_death: Callable[[str], None] = lambda _: None) -> None:

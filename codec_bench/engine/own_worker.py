@@ -38,7 +38,8 @@ class SingleWorkerPool(Pool):
     """A pool of one worker for one codec, with the threads that the request names.
 
     Args:
-        output: takes the worker's output. log: path of that file.
+        output: takes the worker's output.
+        log: path of that file.
     """
 
     def __init__(self, request: CheckJob, output: IO[bytes], log: Path) -> None:
@@ -91,7 +92,8 @@ def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambd
 
     Args:
         request: the job. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
-        log: takes the codec's output. on_step: called with the name of every step that begins.
+        log: takes the codec's output.
+        on_step: called with the name of every step that begins.
     """
     with log.open("ab") as output, closing(SingleWorkerPool(request, output, log)) as worker:
         sections, parcel = _measure_steps(request, worker, on_step)
@@ -156,6 +158,7 @@ def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mappi
 
 
 def _last_lines(log: Path, offset: int) -> str:
+    """Return the last lines of a log after an offset, joined by slashes."""
     try:
         with log.open("rb") as file:
             file.seek(max(offset, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))

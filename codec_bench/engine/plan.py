@@ -39,9 +39,13 @@ class FeaturePlan:
     """A feature that the run needs.
 
     Args:
-        rate_hz: of its signals. where: `device` or `cpu`. batch_s: padded seconds of a batch.
-        cache_id: its part of the cache key; None if not cached. mib_per_s: GPU memory per padded second, or None.
-        kind: of its model, for messages. seed: of the run, if it draws for each sample.
+        rate_hz: of its signals.
+        where: `device` or `cpu`.
+        batch_s: padded seconds of a batch.
+        cache_id: its part of the cache key; None if not cached.
+        mib_per_s: GPU memory per padded second, or None.
+        kind: of its model, for messages.
+        seed: of the run, if it draws for each sample.
     """
 
     name: str
@@ -94,10 +98,12 @@ def build_plan(
     """Make the plan.
 
     Args:
-        systems: as `read_systems` takes them. metrics: names of metrics and groups.
+        systems: as `read_systems` takes them.
+        metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
         languages: of the samples, to drop features that none needs. None: of any language.
-        gpu: whether features are computed as on a GPU. seed: of the run; None if samples have no lasting ids.
+        gpu: whether features are computed as on a GPU.
+        seed: of the run; None if samples have no lasting ids.
 
     Raises:
         UserError: a name is unknown or repeated, a package is missing, or an option is for a name outside the run.
@@ -232,6 +238,7 @@ def _feature_names(
 def _plan_features(
     names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None
 ) -> tuple[dict[str, FeaturePlan], list[str]]:
+    """Plan the features; also return the names of missing weights."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:
@@ -257,6 +264,7 @@ def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
 
 
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None) -> FeaturePlan:
+    """Create a feature's plan without loading its model."""
     mine = dict(options.get(name, {}))
     if unknown := [option for option in mine if option != "weights"]:
         raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])

@@ -135,9 +135,12 @@ class Pool:
     """The workers of one run.
 
     Args:
-        devices: `cpu`, or one entry per worker of a GPU. cpu_workers: processes for work on the CPU.
-        log: takes the workers' output. cores: for the CPU workers together; None for all.
-        loading_s: limit for loading a stage. spare: CPU workers, of `cpu_workers`, that `start_spare` starts.
+        devices: `cpu`, or one entry per worker of a GPU.
+        cpu_workers: processes for work on the CPU.
+        log: takes the workers' output.
+        cores: for the CPU workers together; None for all.
+        loading_s: limit for loading a stage.
+        spare: CPU workers, of `cpu_workers`, that `start_spare` starts.
     """
 
     def __init__(
@@ -164,6 +167,7 @@ class Pool:
         self.workers += [self._start("cpu") for _ in range(count)]
 
     def _start(self, device: str, owner: str = "") -> PoolWorker:
+        """Start a worker process on a device and send it the stage specs."""
         arguments = [device, str(max(1, self._gpus.count(device)))]
         process, ours = start_process(arguments, {**os.environ, **self.environment()}, self._log, self.program(device))
         if device == "cpu" and self._gpus:
@@ -336,6 +340,7 @@ class Pool:
         return events
 
     def _replace(self, worker: PoolWorker, *, late: bool = False) -> Died:
+        """Replace a worker that ended by a new one; return its cause and batches."""
         reason = describe_exit(worker.process)
         worker.pipe.close()
         held = list(worker.batches.values())

@@ -134,6 +134,7 @@ class SamplePrefetch:
         self._jobs[self._threads.submit(_fetch, [path for _, path in group], self._folder)] = group
 
     def _collect(self) -> None:
+        """Move samples whose downloads have all finished to the ready ones."""
         for job in [job for job in self._jobs if job.done()]:
             for (pending, path), one in zip(self._jobs.pop(job), job.result()):
                 pending.files[path] = one
@@ -160,6 +161,7 @@ def _is_adjacent(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
 
 
 def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
+    """Download audio to files; samples that fail get the reason."""
     members = [find_member(path) for path in paths]
     try:
         if members[0] is None:
@@ -180,6 +182,7 @@ def _cut(data: bytes, members: Sequence[TarMember], folder: str) -> list[Fetched
 
 
 def _segment(sound: Decoded, folder: str) -> str:
+    """Write decoded audio to a temporary float WAV file."""
     import soundfile
 
     handle, path = tempfile.mkstemp(dir=folder, suffix=".wav")

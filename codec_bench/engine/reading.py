@@ -50,7 +50,9 @@ class FileRequest(NamedTuple):
     """A file to read.
 
     Args:
-        path: as for `Audio.read`. keep: where to save a copy, or None. name: for messages, if not the path.
+        path: as for `Audio.read`.
+        keep: where to save a copy, or None.
+        name: for messages, if not the path.
         most_s: longer audio is refused; None for any length, and then the path may be a locator too.
     """
 
@@ -84,7 +86,8 @@ class Signal:
     """One piece of audio in the run.
 
     Args:
-        rates: samples `(samples,)` by rate in Hz, not clipped. audio: `(channels, samples)` as read, for codecs.
+        rates: samples `(samples,)` by rate in Hz, not clipped.
+        audio: `(channels, samples)` as read, for codecs.
         features: by feature, the result, a `Fault`, or the list of waiting items.
         holders: how many still need it; its memory is freed when none does.
     """
@@ -124,9 +127,10 @@ class ReadResult(NamedTuple):
     """A sample that was read.
 
     Args:
-        reference: the file, why it cannot be read, or None without a reference. estimates: the same by system; they are
-            not read without the reference.
-        used: bytes of the room that hold audio. needs: bytes needed if the room is too small.
+        reference: the file, why it cannot be read, or None without a reference.
+        estimates: the same by system; they are not read without the reference.
+        used: bytes of the room that hold audio.
+        needs: bytes needed if the room is too small.
     """
 
     reference: Signal | Diagnostic | None
@@ -140,6 +144,7 @@ class _Room:
         self._room, self._segments, self.used = room, segments, 0
 
     def put(self, samples: np.ndarray) -> Region:
+        """Copy samples to shared memory; if they do not fit, only add up the size."""
         region = Region(self._room.segment, self._room.offset + self.used, samples.shape)
         self.used += round_up(region.nbytes)
         if self.used <= self._room.nbytes:  # a sample that needs more is counted to its end
@@ -162,6 +167,7 @@ class ReadStage:
         return [self._read(work, segments) for work in works], {}
 
     def _read(self, work: ReadWork, segments: Segments) -> ReadResult:
+        """Read a sample's reference and estimates to shared memory."""
         needed_bytes = self._count_needed_bytes(work)
         if needed_bytes > work.room.nbytes:
             return ReadResult(None, {}, 0, needed_bytes)
@@ -182,6 +188,7 @@ class ReadStage:
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
 
     def _count_needed_bytes(self, work: ReadWork) -> int:
+        """Add up the bytes that the files' signals will take, by their headers."""
         files = [(one, self._options["estimate"], False) for one in work.estimates.values()]
         if work.reference is not None:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
@@ -236,7 +243,8 @@ def _read_signal(
     """Read a file, or return the reason why not.
 
     Args:
-        rates: 0 is the reference's rate, or the file's own without a reference. native_hz: of the reference.
+        rates: 0 is the reference's rate, or the file's own without a reference.
+        native_hz: of the reference.
     """
     try:
         audio = request.read()

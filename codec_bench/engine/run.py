@@ -80,7 +80,8 @@ class EngineSettings:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
         look_ahead: largest bytes of audio in shared memory, and samples, in progress.
-        keep: numbers of the samples whose audio is saved. check: whether the codecs are checked.
+        keep: numbers of the samples whose audio is saved.
+        check: whether the codecs are checked.
         impatient: as for `Running`.
     """
 
@@ -96,7 +97,8 @@ class Engine:
     """Runs one plan over one data set into one record.
 
     Attributes:
-        plan: has the final names of the systems once the codecs are loaded. checks: results of the codec checks.
+        plan: has the final names of the systems once the codecs are loaded.
+        checks: results of the codec checks.
     """
 
     checks: RunChecks
@@ -146,7 +148,8 @@ class Engine:
             numbers: of the samples, in rising order; None numbers them from 0.
             finished: (system, sample) numbers of items that are not run again.
             progress: called with (phase, items finished, failed, seconds of audio finished) when one changes.
-            checked: names of the systems whose codecs need no check. clips: sound for the checks of the others.
+            checked: names of the systems whose codecs need no check.
+            clips: sound for the checks of the others.
 
         Raises:
             UserError: the record cannot be written, or workers keep ending.
@@ -215,6 +218,7 @@ class Engine:
                 yield number, sample, [s for s in self.plan.systems if s.kind == "files" or s.name not in done]
 
     def _has_room(self, reading: int) -> bool:
+        """Return whether another sample fits the limits of `look_ahead`."""
         busy, (most_bytes, most_samples) = self._in_flight + reading, self._settings.look_ahead
         if not self._admitted:  # nothing is known of the size of the samples
             return reading < _READ_AT_FIRST
@@ -224,6 +228,7 @@ class Engine:
     # ---- from samples to estimates ----
 
     def _admit(self, loaded: Loaded, read: list[System]) -> None:
+        """Start the work of every system for a sample whose audio has been read."""
         done = self._done.pop(loaded.number)
         systems = [system for system in read if system.name not in done]
         estimates = {name: s for name, s in loaded.estimates.items() if isinstance(s, Signal)}
@@ -264,6 +269,7 @@ class Engine:
         return f"audio/{system.folder}/{number:07d}.flac" if number in self._settings.keep else None
 
     def _send_to_codec(self, outcome: _Outcome) -> None:
+        """Queue a reference for a codec, with shared memory for the estimate."""
         reference, stage = outcome.item.loaded.reference, outcome.system.stage
         assert reference is not None and reference.audio is not None and stage is not None  # this system is a codec
         rate = reference.sample_rate_hz
@@ -297,6 +303,7 @@ class Engine:
     # ---- from estimates to scores ----
 
     def _on_estimate(self, outcome: _Outcome, estimate: Signal) -> None:
+        """Queue the metrics of the signals, and the features, of an estimate."""
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
         if reference is not estimate:
@@ -314,6 +321,7 @@ class Engine:
             self._on_features(outcome, estimate)
 
     def _compare(self, outcome: _Outcome, reference: Signal, estimate: Signal) -> None:
+        """Compare the levels of estimate and reference at their lowest common rate."""
         shared = estimate.rates.keys() & reference.rates.keys()
         if not shared:  # no metric hears the estimate
             return
@@ -322,6 +330,7 @@ class Engine:
         outcome.comparison = compared(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
+        """Return the features that the metrics need of estimate and reference."""
         loaded = outcome.item.loaded
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
         for metric in self.plan.metrics.values():
@@ -393,6 +402,7 @@ class Engine:
         self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
+        """Compute or queue the metrics that read features, now that all are there."""
         plan, reference = self.plan, outcome.item.loaded.reference
         of_estimate, of_reference = self._features_of(outcome)
         work = self._metric_work(outcome, estimate).with_features(
@@ -409,6 +419,8 @@ class Engine:
     def _send_to_metrics(
         self, outcome: _Outcome, estimate: Signal, stages: Iterable[StageSpec], work: MetricWork
     ) -> None:
+        """Queue one job per metric stage, or take its scores from the cache."""
+
         def done(spec: StageSpec, key: str | None, result: dict[str, Score] | Fault) -> None:
             if isinstance(result, Fault):
                 result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in spec.names}
@@ -426,6 +438,7 @@ class Engine:
                 self._dispatcher.put(spec.key, work, estimate.duration_s, partial(done, spec, key))
 
     def _scores_key(self, outcome: _Outcome, estimate: Signal, work: MetricWork) -> str | None:
+        """Return the cache key of an estimate's scores; None without a score cache."""
         if self._scores_id is None:
             return None
         reference = outcome.item.loaded.reference
@@ -439,6 +452,7 @@ class Engine:
             self._finish(outcome, None)
 
     def _finish(self, outcome: _Outcome, reason: Diagnostic | None) -> None:
+        """Build an item's record from its scores and release its audio."""
         item, estimate = outcome.item, outcome.estimate
         loaded, reference = item.loaded, item.loaded.reference
         shown = reference or estimate
@@ -488,6 +502,7 @@ class Engine:
         return score.counting_wrong(metric.worst(text=sample.text, language=sample.language))
 
     def _write(self, force: bool) -> None:
+        """Write finished records if enough have gathered, enough time passed, or by force."""
         now = perf_counter()
         due = force or len(self._records) >= WRITE_ITEMS or now - self._last_write >= WRITE_S
         if not (self._records and due):
@@ -499,6 +514,7 @@ class Engine:
         self._recorded = self._spent.items
 
     def _report_progress(self) -> None:
+        """Call the progress function if the phase or the count has changed."""
         loading, busy = self._pool.loading, self._pool.busy
         now = (describe_phase(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
         if now != self._last_progress:

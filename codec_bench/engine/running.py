@@ -103,9 +103,11 @@ def start_workers(
     """Start the workers of a run, and end them with the block.
 
     Args:
-        folder: takes the workers' output. cores: that the workers share; None for all.
-        items: of the run, if known: no more CPU workers are started. is_cheap: whether the engine starts all CPU
-            workers but the first, once the run takes longer than they take to start.
+        folder: takes the workers' output.
+        cores: that the workers share; None for all.
+        items: of the run, if known: no more CPU workers are started.
+        is_cheap: whether the engine starts all CPU workers but the first, once the run takes longer than they take to
+            start.
 
     Raises:
         UserError: the folder cannot be written, or this machine has no such device.
@@ -141,7 +143,8 @@ def start_engine(
     """Start workers, cache and engine for a plan; yields (engine, number of workers).
 
     Args:
-        keep: numbers of the samples whose audio is saved. workers: reused and left running; None starts new ones.
+        keep: numbers of the samples whose audio is saved.
+        workers: reused and left running; None starts new ones.
         items: of the run, if known.
     """
     devices = tuple(resolve_devices(running.device))

@@ -34,7 +34,8 @@ def key_of(scores_id: str, estimate: str, reference: str | None, known: Mapping[
     """Return the key of an item's scores.
 
     Args:
-        estimate, reference: content hashes. known: what else the metrics read; the item's id is left aside.
+        estimate, reference: content hashes.
+        known: what else the metrics read; the item's id is left aside.
     """
     facts = {name: value for name, value in known.items() if name != "id"}
     text = json.dumps([scores_id, estimate, reference, facts], sort_keys=True, default=repr)
@@ -65,6 +66,7 @@ def unpack_scores(packed: Mapping[str, Any]) -> dict[str, Score]:
 
 @cache
 def _code_hash() -> str:
+    """Hash the source files that scores depend on, for the keys of cached scores."""
     digest, package = hashlib.blake2b(digest_size=20), Path(__file__).parents[1]
     for folder in _CODE:
         for path in sorted((package / folder).rglob("*.py")):

@@ -100,7 +100,9 @@ class CheckResult:
     """Result of a check.
 
     Args:
-        findings: as in `codecs.checks`. sent: whether there is a parcel for another process. load_s: of the codec.
+        findings: as in `codecs.checks`.
+        sent: whether there is a parcel for another process.
+        load_s: of the codec.
     """
 
     findings: tuple[Mapping[str, Any], ...]
@@ -138,7 +140,8 @@ class MetricWork(NamedTuple):
     """One item for metrics.
 
     Args:
-        estimate, reference: signals per rate. native_rate_hz: for metrics without a rate of their own.
+        estimate, reference: signals per rate.
+        native_rate_hz: for metrics without a rate of their own.
         known: the other arguments of `metrics.base.Inputs`.
     """
 
@@ -187,6 +190,7 @@ class CodecStage:
 
     @staticmethod
     def _finish(work: CodecWork, coded: Coded, segments: Segments) -> CodecResult:
+        """Copy an estimate to shared memory at every rate, hash it and note faults."""
         estimate = coded.estimate
         for rate, region in work.outputs.items():
             segments.view(region)[...] = fit_length(to_signal(estimate, rate), region.shape[-1])
@@ -211,6 +215,7 @@ class CheckStage:
         return [self._check(work) for work in works], {}
 
     def _check(self, work: CheckWork) -> CheckResult:
+        """Check a codec on clips, or decode items that another process encoded."""
         from codec_bench.codecs.checks import finding
         from codec_bench.codecs.checks.quick import quick_check
         from codec_bench.codecs.checks.serialised_codes import Parcel, unpack, unsent

@@ -28,8 +28,11 @@ class QueuedItem:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
     Args:
-        payload: for the worker. order: of arrival. alone: sent by itself, because a batch with it failed.
-        kills: workers that died while they ran it alone. late: batches with it that exceeded their time limit.
+        payload: for the worker.
+        order: of arrival.
+        alone: sent by itself, because a batch with it failed.
+        kills: workers that died while they ran it alone.
+        late: batches with it that exceeded their time limit.
     """
 
     payload: Any
@@ -112,7 +115,8 @@ class WaitingItems:
         """Items of the next batch on the CPU: the first and those nearest in length.
 
         Args:
-            least_s: a larger batch grows only while padding stays small. pads: every item costs as much as the longest.
+            least_s: a larger batch grows only while padding stays small.
+            pads: every item costs as much as the longest.
         """
         window = list(islice(self, _WINDOW))
         works = [work for work in window if not work.alone]

@@ -217,6 +217,7 @@ def _holds_samples(audio: Any) -> bool:
 
 
 def _system(name: Any, value: Any) -> System:
+    """Make a system of a codec's name, class or object."""
     if isinstance(value, (str, os.PathLike)):
         return _of_text(name, os.fspath(value).strip())
     label = value.__name__ if isinstance(value, type) else type(value).__name__
@@ -229,6 +230,7 @@ def _system(name: Any, value: Any) -> System:
 
 
 def _of_text(name: Any, spec: str) -> System:
+    """Make a system of `unprocessed` or a codec's name, with an optional row name."""
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
             raise UserError("unprocessed_renamed", system=UNPROCESSED, name=name, hint=f"write {UNPROCESSED}")
@@ -273,6 +275,7 @@ def _is_path(text: str) -> bool:
 
 
 def _file_of(text: str) -> str:
+    """Return the file of `FILE.py:CLASS` or of a command file's name."""
     if is_own_code(text):
         text = text.rpartition(":")[0]
     elif is_command_file(text):

@@ -73,6 +73,7 @@ def sum_timings(
 
 
 def _of_codecs(plan: Plan, stages: Mapping[str, StageState]) -> dict[str, dict[str, float]]:
+    """Return encoding, decoding and audio seconds, and speed, by codec."""
     systems = {}
     for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):
         steps, audio_s = stage.steps, stage.audio_s

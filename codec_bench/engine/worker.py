@@ -73,6 +73,7 @@ class Stages:
         return self._built[key]
 
     def _first(self, spec: StageSpec) -> Any:
+        """Acquire the device, then build its first stage; DeviceUnusable if that fails."""
         try:
             self._device.acquire(len(device_owners(self.specs)))  # before the first network takes memory
         except Exception as error:  # a driver that is too old, a torch without CUDA
@@ -190,7 +191,8 @@ class BatchHooks:
     """Hooks around a batch in a worker.
 
     Args:
-        began: called when the stage is loaded; starts the time limit. ready: waits for the output of lane two, or None.
+        began: called when the stage is loaded; starts the time limit.
+        ready: waits for the output of lane two, or None.
         watch: as `ComputeDevice.watch`.
     """
 

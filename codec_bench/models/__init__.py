@@ -178,7 +178,8 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
     """Check that the service still serves a model. A custom address always passes.
 
     Args:
-        name, options: as for `load_model`. today: None for the current day.
+        name, options: as for `load_model`.
+        today: None for the current day.
 
     Raises:
         UserError: the config records that the service has shut the model down.

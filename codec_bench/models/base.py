@@ -33,7 +33,8 @@ class ModelInfo:
         window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None:
             longer audio is cut at `limit_s`, and the response says how much was cut.
         languages: ISO 639-1 codes of its languages; empty if unknown.
-        licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
+        licence: SPDX name of the licence of the weights; None if unknown.
+        paper: where the model is described.
 
     Examples:
         >>> ModelInfo("mine", inputs=("text",)).outputs

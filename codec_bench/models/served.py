@@ -16,10 +16,12 @@ class Served(BaseModel):
 
     Args:
         at: the host of the service. At any other address the model may be served forever.
-        since: the first day; None if unknown. until: the day of the shutdown; None if none is announced.
+        since: the first day; None if unknown.
+        until: the day of the shutdown; None if none is announced.
         successor: the config of the model that its service recommends instead, or None.
         routed_to: the service's name of the model that silently answers after `until`, or None.
-        source: the announcement. looked_up: the day on which it was read.
+        source: the announcement.
+        looked_up: the day on which it was read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

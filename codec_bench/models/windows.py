@@ -36,7 +36,8 @@ class WindowedRequest:
 
     Args:
         requests: one request, or one per window, with audio in memory: one channel at the adapter's rate.
-        cut_s: seconds of audio that were dropped. sound_s: seconds in all, those included.
+        cut_s: seconds of audio that were dropped.
+        sound_s: seconds in all, those included.
         windows: how the answers to windows are joined.
     """
 

@@ -148,6 +148,7 @@ def _served(run: Run) -> list[ServedModel]:
 
 
 def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
+    """Count the answers of a served model revision by subset column and value."""
     rows = run.query(
         "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) "
         "j WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? "
@@ -201,6 +202,7 @@ def _canary(noted: Any) -> dict[str, Any] | None:
 
 
 def _spread(run: Run, column: str) -> Quantiles | None:
+    """Return the median and 95th percentile of a time column, without cached answers."""
     seconds = [s for (s,) in run.query(f"SELECT {column} FROM answers WHERE {column} IS NOT NULL AND NOT cached")]
     if not seconds:
         return None

@@ -27,7 +27,9 @@ class SetValue:
     """A value of a whole set of pairs of embeddings.
 
     Args:
-        value: or None with a `note`. interval: for sets of this size. items: number of pairs.
+        value: or None with a `note`.
+        interval: for sets of this size.
+        items: number of pairs.
         extrapolated: the value of infinite sets, or None.
     """
 
@@ -71,7 +73,10 @@ def jackknife(
     """A value of a set with its interval.
 
     Args:
-        value: of the items in some blocks, or None. blocks: of each item. why: for no value. note: on a value.
+        value: of the items in some blocks, or None.
+        blocks: of each item.
+        why: for no value.
+        note: on a value.
     """
     present, items = np.unique(blocks), len(blocks)
     if (complete := value(present)) is None:

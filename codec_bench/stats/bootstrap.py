@@ -65,7 +65,8 @@ def corpus_difference(
     """Ends, p and standard error of two corpus values' difference, paired bootstrap.
 
     Args:
-        a, b: the units of both systems, `(units, k)`, in one order. difference: of the two values.
+        a, b: the units of both systems, `(units, k)`, in one order.
+        difference: of the two values.
     """
     both = draw_sums(np.concatenate([a, b], axis=1), CORPUS_DRAWS, seed)
     drawn = fold(both[:, : a.shape[1]]) - fold(both[:, a.shape[1] :])

@@ -43,12 +43,17 @@ class MetricParts:
     """The parts that the items add to one metric.
 
     Args:
-        numbers: of the scored samples, ordered by sample id. sums: their parts, float64 `(items, k)`.
-        units: their independent units, "" for an item by itself. fold: turns summed parts into values.
+        numbers: of the scored samples, ordered by sample id.
+        sums: their parts, float64 `(items, k)`.
+        units: their independent units, "" for an item by itself.
+        fold: turns summed parts into values.
         wrong: by sample number, the parts of unscored items if failures count as wrong.
-        missing: unscored items by status. failures: how many of these are failures of the system.
-        share: whether values are wrong (0) and right (1) answers. bounds: of an item, for the interval.
-        draws: answers per question. speechless: scores of estimates without speech.
+        missing: unscored items by status.
+        failures: how many of these are failures of the system.
+        share: whether values are wrong (0) and right (1) answers.
+        bounds: of an item, for the interval.
+        draws: answers per question.
+        speechless: scores of estimates without speech.
     """
 
     numbers: Sequence[int]
@@ -140,7 +145,8 @@ class SetParts(MetricParts):
 
     Args:
         statistic: computes the value; the sums of an item are its concatenated embeddings.
-        sides: embeddings per item. limits: range of the value.
+        sides: embeddings per item.
+        limits: range of the value.
     """
 
     statistic: Statistic = SETS["frechet"]
@@ -185,6 +191,7 @@ def parts_in(recorded: RecordedRun, system: str, metric: str, scores: Scores, *,
 
 
 def _parts(recorded: RecordedRun, system: str, metric: str, scores: Scores, draws: int) -> MetricParts:
+    """Collect a metric's per-item values, failures and fold for one system."""
     facts = recorded.metrics[metric]
     aggregate, share = facts.get("aggregate", "mean"), facts.get("kind") in JUDGED
     missing = Counter(status for _, status, _ in scores.unscored)
@@ -238,6 +245,7 @@ def finished_only(subsets: Subsets, finished: Collection[int]) -> dict[str, dict
 
 
 def _own_subsets(run: Run) -> dict[str, dict[str, list[int]]]:
+    """Return question numbers by column and value, for a benchmark's own subsets."""
     if not has_answers(run):
         return {}
     columns: dict[str, dict[str, list[int]]] = {}

@@ -46,7 +46,9 @@ def answer_statistics(
     could read; `compared` compares the answers with the references.
 
     Args:
-        scores, parts: of the metric. subsets: sample numbers by column and value. entries: the subsets' results.
+        scores, parts: of the metric.
+        subsets: sample numbers by column and value.
+        entries: the subsets' results.
     """
     failed = {number for number, _, _ in scores.unscored}
     scored = {number: held for number, held in scores.details.items() if number not in failed}
@@ -80,7 +82,9 @@ def policies(value: float | None, counting: CountingFailures, failures: Mapping[
     """The value by each rule for failures.
 
     Args:
-        value: without failures. counting: with failures as wrong. failures: the toolkit and its rule.
+        value: without failures.
+        counting: with failures as wrong.
+        failures: the toolkit and its rule.
     """
     official = counting.of_all if failures["counts"] == "as-wrong" else value
     return Policies(value, counting.of_all, Official(failures["toolkit"], failures["counts"], official))

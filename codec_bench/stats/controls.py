@@ -28,7 +28,8 @@ class Controlled(SummaryPart):
         control: in words, such as `text alone`; `sound`, `question` are its options.
         given, value: without and under it, over `n` items with both scores; `dropped` items lack one.
         difference, ci95, p, units, note, detectable: as in `PairedTest`.
-        right, right_in_both: items right under the control, and of these without it. chance: of a guess.
+        right, right_in_both: items right under the control, and of these without it.
+        chance: of a guess.
     """
 
     control: str
@@ -82,6 +83,7 @@ def compare_controls(uncontrolled: Run, under: Run, control: Control, reason: st
 
 
 def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Compare a metric with and without the control, item by item."""
     (system,), (same,) = uncontrolled.systems, under.systems
     sides = [list(items_of(run, name, metric)) for run, name in ((uncontrolled, system), (under, same))]
     seed = (uncontrolled.meta.get("config") or {}).get("seed", 0)
@@ -99,6 +101,7 @@ def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any])
 
 
 def _right(sides: list[list[Any]]) -> dict[str, int]:
+    """Count the answers right under the control, and right in both runs."""
     a, b, _ = split_common(*sides)
     tables = [parts_table(items) for items in (a, b)]
     if not a or any(table.shape[1] != 2 or not is_share(table) for table in tables):

@@ -56,6 +56,7 @@ def correlations(values: np.ndarray) -> list[ColumnPair]:
 
 
 def _pair(values: np.ndarray, a: int, b: int) -> ColumnPair:
+    """Correlate two columns (Spearman, Kendall) over the rows that have both."""
     from scipy.stats import kendalltau
 
     both = np.isfinite(values[:, [a, b]]).all(axis=1)

@@ -38,7 +38,8 @@ class Warned(SummaryPart):
         kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate`
             (wrong), `channels` (without sound), `folded` (into one sound), `shared` (the sound of another sample),
             `repeated` (the question of another id), `copied` (another file of the system), or `implausible` (values).
-        figures: average findings by name. other: the system or item with the same sound.
+        figures: average findings by name.
+        other: the system or item with the same sound.
         moved: shift by metric, in spreads over five codecs; None if not measured.
     """
 
@@ -89,6 +90,7 @@ class Tally:
     def _warned(
         notes: Mapping[str, list[Mapping[str, float]]], of: int, metrics: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[Warned]:
+        """Yield the warnings that concern enough items and shift a metric."""
         for kind, of_kind in notes.items():
             figures = {name: float(np.mean([one[name] for one in of_kind])) for name in of_kind[0]}
             moved = {} if kind in _LEAST else _moved(kind, figures, metrics)

@@ -31,8 +31,10 @@ def draw_statistics(
     """Value of each draw, their spread, and shares of questions passed by rule.
 
     Args:
-        parts: of all answers. draws: question and draw by the number of each finished answer.
-        rules: `all`, `any`, `majority`. counts: answers per question, where their number differs.
+        parts: of all answers.
+        draws: question and draw by the number of each finished answer.
+        rules: `all`, `any`, `majority`.
+        counts: answers per question, where their number differs.
         at: passing value of an answer; None for 1 among values of 0 and 1, and without rules for others.
     """
     count = 1 + max((draw for _, draw in draws.values()), default=0)
@@ -66,6 +68,7 @@ def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None)
 def _by_rule(
     rule: str, parts: MetricParts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
 ) -> PassingShare:
+    """Compute the share of questions whose draws pass by a rule, with its interval."""
     needed = {question: _NEEDED[rule](count) for question, count in counts.items()}
     scored: Counter[str] = Counter()
     right: Counter[str] = Counter()

@@ -43,7 +43,9 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
     """The rate of each estimate against every other item's reference, with interval.
 
     Args:
-        pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.
+        pairs: embeddings `(items, 2, dimensions)`, the reference first.
+        names: of the items.
+        units: their speakers.
     """
     chosen, chosen_note = select_items(names)
     speakers = [units[position] for position in chosen.tolist()]

@@ -29,7 +29,8 @@ class FrechetSums:
     """Sums of embeddings by block, for the Gaussians of any of the blocks.
 
     Args:
-        blocks: of each item. sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
+        blocks: of each item.
+        sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
         products: sums of the outer products, `(blocks, sides, dimensions, dimensions)`.
     """
 

@@ -55,7 +55,8 @@ class Interval:
         low, high: its ends in the unit of the value; both None without enough units or a value.
         units: number of independent units.
         method: `t`, `wilson`, `clopper-pearson`, `bootstrap`, `bca`, `woodruff`, `crossed`, `jackknife-blocks`, or "".
-        note: a caution (see `stats.notes`), or None. level: the share of such intervals that contain the true value.
+        note: a caution (see `stats.notes`), or None.
+        level: the share of such intervals that contain the true value.
     """
 
     low: float | None
@@ -225,7 +226,8 @@ def interval_of(
 
     Args:
         fold: turns summed parts `(..., k)` into values. The second part says how large an item is.
-        table: each item's parts, `(items, k)`. codes: their units from `unit_codes`.
+        table: each item's parts, `(items, k)`.
+        codes: their units from `unit_codes`.
         share: whether values of 0 and 1 are wrong and right answers. A metric such as STOI reaches 1 too.
         bounds: as in `interval`; values beyond them widen them.
     """

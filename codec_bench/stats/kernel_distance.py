@@ -70,7 +70,8 @@ def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str
     """A value from the reference radii and the distances of the estimates.
 
     Args:
-        pairs, names, units: as of `kernel_distance`. of: such as `coverage`.
+        pairs, names, units: as of `kernel_distance`.
+        of: such as `coverage`.
     """
     from scipy.spatial.distance import cdist
 
@@ -99,7 +100,8 @@ def density(radii: np.ndarray, distances: np.ndarray) -> float:
     """Density (Naeem 2020): reference balls that hold an estimate, mean over `k`.
 
     Args:
-        radii: to the k-th neighbour, `(references,)`. distances: `(references, estimates)`.
+        radii: to the k-th neighbour, `(references,)`.
+        distances: `(references, estimates)`.
     """
     return float((distances < radii[:, None]).sum(axis=0).mean() / NEIGHBOURS)
 

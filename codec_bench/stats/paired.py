@@ -60,10 +60,12 @@ class PairedTest:
 
     Args:
         difference: A minus B; None if one of the two has no value. low, high: the ends of its interval, or None.
-        p: two-sided; None with fewer than three units. units: number of independent units.
+        p: two-sided; None with fewer than three units.
+        units: number of independent units.
         note: a caution (see `stats.notes`), or None.
         detectable: minimum detectable effect, at a power of 80 % and a level of 95 %.
-        level: of the interval. method: `t`, `mcnemar`, `bootstrap`, `crossed`, or "".
+        level: of the interval.
+        method: `t`, `mcnemar`, `bootstrap`, `crossed`, or "".
     """
 
     difference: float | None
@@ -94,9 +96,11 @@ class Comparison:
     """Two systems on one metric, over the items for which both have a number.
 
     Args:
-        pairs: items compared. dropped: items for which one of the two has no number.
+        pairs: items compared.
+        dropped: items for which one of the two has no number.
         value_a, value_b: over the pairs. wins, losses, ties: items on which A is better, worse, equal.
-        p_holm: p adjusted for all comparisons of the call. barred: why neither can be the better one.
+        p_holm: p adjusted for all comparisons of the call.
+        barred: why neither can be the better one.
     """
 
     metric: str
@@ -271,7 +275,8 @@ def compare_items(
 
     Args:
         a_items, b_items: the scores of A and of B, ids unique within each.
-        metric, unit: for the result. higher_is_better: None counts larger values as wins.
+        metric, unit: for the result.
+        higher_is_better: None counts larger values as wins.
         fold: turns the items' summed parts into the corpus value. seed, level, bounds: as for `interval`.
     """
     a, b, dropped = split_common(a_items, b_items)

@@ -130,6 +130,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
 
 
 def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
+    """Raise UserError unless comparisons link all systems, directly or indirectly."""
     from scipy.sparse.csgraph import connected_components
 
     met = np.zeros((len(names), len(names)))
@@ -203,6 +204,7 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
 def _ends(
     table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
 ) -> tuple[list[tuple[float | None, float | None]], Note | None]:
+    """Bootstrap the 95 % interval of each system's strength, or say why not."""
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:

@@ -87,6 +87,7 @@ def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, p
 
 
 def _fewest(pilot: PilotSpread, each: int, difference: float, level: float, power: float) -> int:
+    """Find the fewest speakers that detect a difference, by bisection."""
     variance = pilot.between + pilot.within / each
 
     def enough(units: int) -> bool:

@@ -48,7 +48,8 @@ class SystemItems:
         unscored: those without an estimate, with status and reason.
         silent, partial, dissimilar, clipped, same: as in `SystemSummary`.
         several: channel count, seconds and bits of items with several channels.
-        noted: kinds of missing answers. tally: data unsuited to metrics.
+        noted: kinds of missing answers.
+        tally: data unsuited to metrics.
     """
 
     finished: Sequence[int]
@@ -68,10 +69,12 @@ class Scores:
     """The scores of one system and metric.
 
     Args:
-        numbers: of the samples with a value, ordered by sample id. sums: numerators, denominators, float64 `(items,
-            2)`.
-        units: their independent units. unscored: number, status and reason of the others.
-        flags: count and first sample by flag. details: by number, the entries that statistics read.
+        numbers: of the samples with a value, ordered by sample id.
+        sums: numerators, denominators, float64 `(items, 2)`.
+        units: their independent units.
+        unscored: number, status and reason of the others.
+        flags: count and first sample by flag.
+        details: by number, the entries that statistics read.
     """
 
     numbers: Sequence[int]

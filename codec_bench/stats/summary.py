@@ -117,6 +117,7 @@ def _entry_of_system(
     unheard: float | None,
     data_warnings: Sequence[Warned],
 ) -> SystemSummary:
+    """Build a system's part of the summary from its metrics and warnings."""
     items, name = system.items, system.name
     warned = [*items.tally.warned(len(items.finished) - len(items.unscored), recorded.metrics), *data_warnings]
     timings = ((recorded.meta.get("timings") or {}).get("systems") or {}).get(name)
@@ -181,6 +182,7 @@ def _entry(
     recorded: RecordedRun, metric: str, system: _System, scores: Scores, parts: MetricParts, shared: np.ndarray,
     reasons: _Reasons,
 ) -> MetricSummary:  # fmt: skip
+    """Build a metric's part of a system's summary: value, interval, counts."""
     facts, meta = recorded.metrics[metric], recorded.meta
     scored, better = len(parts.numbers), facts.get("higher_is_better")
     interval = parts.interval if scored else None

@@ -62,6 +62,7 @@ def _with_dicts(value: Any) -> Any:
 
 
 def _read(kind: Any, value: Any) -> Any:
+    """Convert a JSON value to its annotated type."""
     if kind is Diagnostic:
         return as_remark(value)
     if kind is Any:

@@ -290,8 +290,10 @@ class SystemSummary(SummaryPart):
     Args:
         metrics: by name. `bitrate` counts the bits of all channels; `bitrate_bps` repeats its entry.
         silent, partial, unlike: number of such estimates by `audio.level_checks`; their scores are flagged.
-        clipped: number with samples beyond full scale or, in files, flat peaks. same: number equal to the reference.
-        warned: data unsuited to metrics. checks: results of the run's checks, or None.
+        clipped: number with samples beyond full scale or, in files, flat peaks.
+        same: number equal to the reference.
+        warned: data unsuited to metrics.
+        checks: results of the run's checks, or None.
         unheard: share of the questions' sound that the model did not get; None if none or unknown.
     """
 
@@ -405,15 +407,20 @@ class Answers(SummaryPart):
 
     Args:
         each_wording: number of wordings, if every question was sent in each.
-        at_limit: answers that ended at a limit. decoding: requested parameters, and why one was `untold`.
-        asked_for: the requested model. served: the answering models. alias: a name that hides another model.
-        judging: parameters that the judge could not take, with reasons. choices: about reordered options, or None.
+        at_limit: answers that ended at a limit.
+        decoding: requested parameters, and why one was `untold`.
+        asked_for: the requested model.
+        served: the answering models.
+        alias: a name that hides another model.
+        judging: parameters that the judge could not take, with reasons.
+        choices: about reordered options, or None.
         canary: of repeated questions, how many had the `same` answer, and comparisons that `changed`.
         cut, too_long: questions whose audio was cut, and those not sent because it is too long.
         usage, cost_usd, cost_range_usd, latency_s, first_s: of uncached answers; usage and costs with canaries. The
             cost is None if a price is unknown, and a range if a service did not report which tokens were sound.
         rtfx: seconds of sound over the summed seconds of its answers, as the Open ASR leaderboard defines it.
-        no_answer, ways: answers that are none, in all and by kind. with_reasoning: answers with cut reasoning.
+        no_answer, ways: answers that are none, in all and by kind.
+        with_reasoning: answers with cut reasoning.
     """
 
     asked: int = 0
@@ -461,8 +468,9 @@ class Summary(SummaryPart):
     """One number per system and metric of a run; `answers`, `rows` of a benchmark.
 
     Args:
-        other_data: differences of the questions from the definition's. control: the control of the run, which is then
-            no result. controls: comparisons with the same model under controls.
+        other_data: differences of the questions from the definition's.
+        control: the control of the run, which is then no result.
+        controls: comparisons with the same model under controls.
     """
 
     schema: int = SCHEMA

@@ -29,7 +29,9 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) ->
     """The score of a set, with its jackknife interval over blocks.
 
     Args:
-        embeddings: `(items, 6, dimensions)` in the order of `SIDES`. names: of the items. units: their speakers.
+        embeddings: `(items, 6, dimensions)` in the order of `SIDES`.
+        names: of the items.
+        units: their speakers.
     """
     items, _, dimensions = embeddings.shape
     if items < FEWEST_ITEMS:
@@ -52,6 +54,7 @@ def _score(distances: list[float] | None) -> float | None:
 
 
 def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
+    """Return a function that computes Fréchet distances of selected blocks."""
     sums = FrechetSums.of(embeddings, units)
 
     def apart(blocks: np.ndarray) -> list[float] | None:
@@ -65,6 +68,8 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
 
 
 def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
+    """Return a function for 1-D Wasserstein-2 distances of selected blocks."""
+
     def apart(chosen: np.ndarray) -> list[float] | None:
         rows = np.sort(values[np.isin(blocks, chosen)].astype(np.float64), axis=0)
         if len(rows) < FEWEST_ITEMS:

@@ -36,8 +36,10 @@ class MetricVerdict(Generic[K]):
     """Standing of the systems in one metric.
 
     Args:
-        common: samples with values of all compared systems. alike: indistinguishable from the best.
-        barred: systems that are not compared, with reasons. reason: why none is best.
+        common: samples with values of all compared systems.
+        alike: indistinguishable from the best.
+        barred: systems that are not compared, with reasons.
+        reason: why none is best.
     """
 
     common: np.ndarray
@@ -59,7 +61,8 @@ def verdict(
     """Decide which systems of one metric are the best.
 
     Args:
-        rivals: results of each system but the unprocessed audio. suspects: systems with findings.
+        rivals: results of each system but the unprocessed audio.
+        suspects: systems with findings.
         higher_is_better: None finds the common samples only.
     """
     counts = {name: len(parts.numbers) for name, parts in rivals.items()}

@@ -69,6 +69,7 @@ class Cardinals:
         return words
 
     def _large(self, number: int) -> str:
+        """Spell a number by its large units, such as thousand and million."""
         text = ""
         for unit in sorted(self.units, reverse=True):
             count, number = divmod(number, unit)

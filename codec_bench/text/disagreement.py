@@ -26,8 +26,8 @@ class Followed(NamedTuple):
     """Counts of the places where the two references of a clip disagree.
 
     Args:
-        original: places where the transcript has the reference's words. eligible: places where it has the words of the
-            reference or of the correction.
+        original: places where the transcript has the reference's words.
+        eligible: places where it has the words of the reference or of the correction.
         places: all places.
     """
 

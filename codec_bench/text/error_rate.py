@@ -102,7 +102,8 @@ def error_rate(
         normaliser: the normaliser of both texts (see `codec_bench.text.normalise`).
 
     Raises:
-        UserError: an entry is no text, or the numbers of texts differ. UnknownName: no such unit or normaliser.
+        UserError: an entry is no text, or the numbers of texts differ.
+        UnknownName: no such unit or normaliser.
 
     Examples:
         >>> texts = ["the cat sat on the mat", "hello"], ["the cat sat on a mat", "hello world"]

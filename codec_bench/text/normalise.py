@@ -41,7 +41,8 @@ def get_step(name: str) -> Step:
     """Return a step by name.
 
     Raises:
-        UnknownName: there is none. MissingExtra: it needs a package that is not installed.
+        UnknownName: there is none.
+        MissingExtra: it needs a package that is not installed.
     """
     if name not in _STEPS:
         raise UnknownName("text step", name, _STEPS)
@@ -66,7 +67,8 @@ def get_normaliser(name: str) -> Callable[[str], str]:
     """The normaliser of a name, or of comma-separated names and steps.
 
     Raises:
-        UnknownName: there is no such normaliser. MissingExtra: it needs a package that is not installed.
+        UnknownName: there is no such normaliser.
+        MissingExtra: it needs a package that is not installed.
         UserError: the installed whisper-normalizer has other rules than Whisper.
     """
     if name in _BUILDERS:
@@ -81,6 +83,7 @@ def get_normaliser(name: str) -> Callable[[str], str]:
 
 
 def _composed(names: tuple[str, ...]) -> Callable[[str], str]:
+    """Chain the named steps to one function with a cache."""
     # The cache holds the result of all steps together, not that of each step.
     steps = [get_step(name) if name in step_names() else get_normaliser(name) for name in names]
 

@@ -64,6 +64,7 @@ def _dotted(match: re.Match[str]) -> str:
 
 
 def _range(match: re.Match[str]) -> str:
+    """Spell a range of numbers in Chinese, as years, ordinals, percent or counts."""
     first, last = match["first"], match["last"]
     if match["percent"]:
         return f"百分之{_decimal(first)}到{'百分之' if match['both'] else ''}{_decimal(last)}"

@@ -127,6 +127,7 @@ def _simplified() -> Step:
 
 
 def _wetext_zh() -> Step:
+    """Return a step that spells Chinese numbers with wetext."""
     normalizer = optional("wetext", "the reading of Chinese numbers", "wetext").Normalizer(lang="zh", operator="tn")
 
     def spoken(text: str) -> str:

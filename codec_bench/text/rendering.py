@@ -69,7 +69,10 @@ class _Form(NamedTuple):
     """A segment of a text that has another written form.
 
     Args:
-        start, end: its position. kind: one of `KINDS`. family: the spoken words. form: the written form.
+        start, end: its position.
+        kind: one of `KINDS`.
+        family: the spoken words.
+        form: the written form.
     """
 
     start: int
@@ -86,7 +89,8 @@ def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> 
     whose forms are in brackets that the rule removes has no places.
 
     Args:
-        reference, estimate: as written, not normalised. normalise: the rule that decides which words are the same.
+        reference, estimate: as written, not normalised.
+        normalise: the rule that decides which words are the same.
 
     Examples:
         >>> rendered("The colour of e-mail", "The color of e-mail", str.lower)["lexical"]
@@ -155,6 +159,7 @@ def _forms(text: str) -> list[_Form]:
 
 
 def _candidates(text: str) -> Iterator[_Form]:
+    """Yield each place of a text that could be written in another form."""
     for pattern, read in _patterns():
         for match in pattern.finditer(text):
             reading = read(match)
@@ -214,6 +219,7 @@ def _spelled() -> dict[str, tuple[str, str]]:
 
 
 def _initialism(match: re.Match[str]) -> _Reading | None:
+    """Read an initialism as its letters and how they are written."""
     letters = re.sub(r"[.\s]", "", match[0]).casefold()
     if letters not in _INITIALS:
         return None

@@ -179,7 +179,8 @@ class Rule:
             `(normaliser, text after it)` for every step, in order.
 
         Raises:
-            UserError: the rule does not know the language. MissingExtra: a step needs a package.
+            UserError: the rule does not know the language.
+            MissingExtra: a step needs a package.
         """
         recipe = self.recipe(language, text)
         if recipe is None:
@@ -211,7 +212,7 @@ class Rule:
 
         Raises:
             UserError: the lengths differ, a published rule has another unit, or the rule takes no spoken references.
-                MissingExtra: a language needs a package that is not installed.
+            MissingExtra: a language needs a package that is not installed.
         """
         lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
         if len(lengths) > 1:
@@ -262,6 +263,7 @@ class Rule:
     def _compare(
         self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
     ) -> list[ComparedTexts]:
+        """Normalise each pair of texts and count its errors, by words or characters."""
         results: dict[int, ComparedTexts] = {}
         by_unit: dict[tuple[Unit, bool], list[int]] = {}
         for index, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
@@ -313,6 +315,7 @@ class Rule:
         return (TAG_NOTE, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
 
     def _valued(self, compared: ComparedTexts) -> ComparedTexts:
+        """Set a pair's weight, and its value unless the reference is empty."""
         weight = compared.counts.reference_length
         if self.aggregate == "weighted":
             weight = len(compared.reference.split(" "))  # as in the source, an empty text has the weight 1

@@ -57,6 +57,7 @@ def _alefs(text: str) -> str:
 
 
 def _variants_ar() -> Step:
+    """Return a step that unifies Arabic spellings of number words."""
     numbers = load("ar")
     words = {
         word for spelled in (*numbers.alone.values(), *numbers.before.values()) for word in _alefs(spelled).split()
@@ -134,6 +135,7 @@ Others are omitted: 세 번 is three times, 삼 번 is number three; so 권, 장
 
 
 def _variants_ko() -> Step:
+    """Return a step that writes native Korean numbers before counters as Sino-Korean."""
     numbers = load("ko")
     tens, ones = "|".join(_NATIVE_TENS_KO), "|".join(_NATIVE_KO)
     pattern = re.compile(rf"(?<!\w)(?:({tens}) ?({ones})?|({ones})) ?(?={'|'.join(_COUNTERS_KO)})")
@@ -172,6 +174,7 @@ def _positional_ja(text: str) -> str:
 
 
 def _variants_de() -> Step:
+    """Return a step that replaces variants of large German numerals by one form."""
     forms = _numerals_de()
 
     def rewrite(text: str) -> str:
@@ -237,6 +240,7 @@ _CLOCK = re.compile(r"(?<![\w:.,])([01]?\d|2[0-4]):([0-5]\d)(?: ?([ap]m))?(?![\w
 
 
 def _spelling_en(text: str) -> str:
+    """Unify apostrophes, acronyms, o'clock and times of day in English text."""
     text = text.translate(_APOSTROPHES)
     if _DOTTED.search(text):
         text = _ACRONYM.sub(lambda match: re.sub(r"[. ]", "", match[0]), text)

@@ -33,7 +33,8 @@ class RequestFile:
     """The requests of the next batch.
 
     Args:
-        interface: writes the lines, and limits a file. path: of the file.
+        interface: writes the lines, and limits a file.
+        path: of the file.
 
     Attributes:
         keys: of the requests in the file.
@@ -71,7 +72,9 @@ class AnswerFiles:
     """The answers of a batch that has ended, fetched on first use.
 
     Args:
-        interface: fetches the files. entry: of the batch, in the record. folder: where the files are written.
+        interface: fetches the files.
+        entry: of the batch, in the record.
+        folder: where the files are written.
 
     Attributes:
         batch: the service's name of the batch.

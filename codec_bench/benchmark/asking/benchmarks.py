@@ -339,7 +339,8 @@ class _Progress:
     """Reports progress, and that the model waits for its service.
 
     Args:
-        before: questions with an answer in the record. total: questions in all.
+        before: questions with an answer in the record.
+        total: questions in all.
     """
 
     def __init__(self, progress: Progress, stage: str, before: int, total: int) -> None:

@@ -35,7 +35,8 @@ class Watch:
     Args:
         writer: the record of the comparisons.
         notify: called with a sentence when another model answers, or an answer differs.
-        every: after how many answers the canaries are repeated. canaries: whether questions are repeated.
+        every: after how many answers the canaries are repeated.
+        canaries: whether questions are repeated.
         spending: the budget, which a canary needs like any question; None for no limits.
     """
 
@@ -141,8 +142,9 @@ def count_canaries(model: Model, requests: Sequence[Request], questions: int, *,
     """The number of canaries in addition to the questions.
 
     Args:
-        requests: the first questions. questions: how many there are. continues: whether the record already has answers,
-            which are compared first.
+        requests: the first questions.
+        questions: how many there are.
+        continues: whether the record already has answers, which are compared first.
     """
     if model.tells_apart:
         return 0

@@ -26,10 +26,12 @@ class CostEstimate:
     """The cost of questions.
 
     Args:
-        questions: how many there are; None if that is not known in advance. read: how many were read.
+        questions: how many there are; None if that is not known in advance.
+        read: how many were read.
         sound_s: mean seconds of sound of one question.
         least_usd, most_usd: bounds of the cost of one question; None if unknown.
-        unknown: the missing facts. day: of the prices, such as "of 2026-11-22".
+        unknown: the missing facts.
+        day: of the prices, such as "of 2026-11-22".
         canaries: how many questions are repeated to detect another model.
     """
 
@@ -74,8 +76,10 @@ def estimate_of(
     """Estimate the cost of requests; None without prices or without questions left.
 
     Args:
-        model: it need not be started. requests: the first `READ` of them are read, with their sounds.
-        questions: how many there are; None if unknown. share: of the prices that an answer costs.
+        model: it need not be started.
+        requests: the first `READ` of them are read, with their sounds.
+        questions: how many there are; None if unknown.
+        share: of the prices that an answer costs.
         canaries: the number of repeated questions, by the first requests and the number of all.
     """
     if not isinstance(model, RemoteModel) or not model.prices.has_prices:

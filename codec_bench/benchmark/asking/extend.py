@@ -25,7 +25,8 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     """The request in the size of the existing record; without one, the request itself.
 
     Args:
-        requested: the current request. recorded: the request of the record, or nothing.
+        requested: the current request.
+        recorded: the request of the record, or nothing.
 
     Raises:
         RunMismatch: the request has fewer questions or draws than the record.
@@ -63,7 +64,8 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
     """Renumber the answers of a record among more questions or more draws.
 
     Args:
-        questions: all questions of the larger selection, in order. requested: the current request.
+        questions: all questions of the larger selection, in order.
+        requested: the current request.
 
     Raises:
         RunMismatch: the larger selection lacks a question of the record, or has another one in its place.

@@ -59,7 +59,8 @@ class ModelProcess(Model):
     """A model that answers from a process of its own.
 
     Args:
-        model: this process's instance, for its facts. build: the pickled arguments of `load_model`.
+        model: this process's instance, for its facts.
+        build: the pickled arguments of `load_model`.
     """
 
     weighs = True
@@ -174,7 +175,8 @@ class _Child:
         """Call a function of the child.
 
         Raises:
-            Ended: the process ended. UserError: the model raised one.
+            Ended: the process ended.
+            UserError: the model raised one.
         """
         number, answer = next(self._numbers), self._loop.create_future()
         if self._why is not None:

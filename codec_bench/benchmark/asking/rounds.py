@@ -28,7 +28,8 @@ class QuestionRounds:
     """A question and the state of its rounds; most questions have one.
 
     Args:
-        full_request: with empty turns. folder: of the run, with the sounds.
+        full_request: with empty turns.
+        folder: of the run, with the sounds.
         earlier: the recorded answers to the first rounds.
     """
 

@@ -27,7 +27,9 @@ class Budget:
         clock: seconds; tests pass their own.
 
     Attributes:
-        spent_usd: the cost of the answers. stopped: the reached limit, or None. hint: what to do then.
+        spent_usd: the cost of the answers.
+        stopped: the reached limit, or None.
+        hint: what to do then.
     """
 
     def __init__(

@@ -132,8 +132,10 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
     """Give a sampling request a seed of its own, independent of the order.
 
     Args:
-        request: its id decides the seed. seed: of the run. draw: every draw after the first gets a seed, also if the
-            temperature is left to the model or the parameters state a seed.
+        request: its id decides the seed.
+        seed: of the run.
+        draw: every draw after the first gets a seed, also if the temperature is left to the model or the parameters
+            state a seed.
         draws: whether the model samples spoken answers whatever the temperature.
     """
     stated = request.parameters.get("seed")
@@ -170,7 +172,8 @@ def arrange_options(question: Question, ordering: str, seed: int) -> list[Questi
     """A question in each order of its options: once, or per option for all rotations.
 
     Args:
-        ordering: one of `ORDERS`. seed: of the run.
+        ordering: one of `ORDERS`.
+        seed: of the run.
     """
     choices = choices_of(question.fields) if ordering != AS_WRITTEN else {}
     letters = list(choices)

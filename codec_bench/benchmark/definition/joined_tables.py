@@ -16,7 +16,8 @@ class JoinedRows:
     """Rows of a table, each with another table's texts; yields `(key, row)`.
 
     Args:
-        join: the added columns. other: the other table, read together with the rows.
+        join: the added columns.
+        other: the other table, read together with the rows.
 
     Attributes:
         name, revision, types: of the table; the revision includes the other's, if that is another data set.

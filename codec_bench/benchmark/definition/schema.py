@@ -169,7 +169,8 @@ class Join(Strict):
 
     Args:
         repository, config, split: the other table; null for the same value as the rows'.
-        key: the row's column with the key. other_key: the other table's column with it; null for the same name.
+        key: the row's column with the key.
+        other_key: the other table's column with it; null for the same name.
         columns: the other table's column for each new name. The first of several rows with one key counts.
         unmatched: whether a row without a match stays, without these texts, or is no question.
     """
@@ -424,7 +425,8 @@ class Failures(Strict):
     """How a benchmark's toolkit counts failed or unreadable answers and verdicts.
 
     Args:
-        toolkit: its name. counts: whether the mean excludes such an item (`left-out`) or counts it `as-wrong`.
+        toolkit: its name.
+        counts: whether the mean excludes such an item (`left-out`) or counts it `as-wrong`.
     """
 
     toolkit: str

@@ -85,7 +85,8 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     """Check the rubric of a metric's name, and that it reads only names of a question.
 
     Args:
-        names: the names of a question. folder: where a rubric's path begins; "" for the working directory.
+        names: the names of a question.
+        folder: where a rubric's path begins; "" for the working directory.
 
     Raises:
         UserError: it does not fit, is no template, or reads another name.

@@ -31,7 +31,8 @@ def warning_of(answer: Audio, question: Audio | None) -> str | None:
     """The flag of a verdict on a spoken answer, or None.
 
     Args:
-        answer: the sound for the judge. question: the sound of the question, or None.
+        answer: the sound for the judge.
+        question: the sound of the question, or None.
     """
     if answer.duration_s < SHORTEST_S:
         return TOO_SHORT

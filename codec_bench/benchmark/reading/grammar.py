@@ -114,7 +114,9 @@ def decide_options(text: str, mentions: Sequence[Mention], *, options: int) -> s
     """The options that a text decides for: one, several if open, or none.
 
     Args:
-        text: as `fold_text` gives it. mentions: in any order. options: how many options there are.
+        text: as `fold_text` gives it.
+        mentions: in any order.
+        options: how many options there are.
     """
     last = max(_CORRECTS.finditer(text), key=re.Match.start, default=None)
     start = last.end() if last is not None and last.start() else 0

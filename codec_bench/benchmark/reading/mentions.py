@@ -33,7 +33,8 @@ def mentions_of(text: str, phrases: Mapping[str, str]) -> list[Mention]:
     """Find phrases in a text, the longest at each place.
 
     Args:
-        text: as `fold_text` gives it. phrases: the option by each of its phrases.
+        text: as `fold_text` gives it.
+        phrases: the option by each of its phrases.
     """
     pattern, keys = _phrases(tuple(phrases.items()))
     if pattern is None:

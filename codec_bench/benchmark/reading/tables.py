@@ -45,7 +45,9 @@ def likeliest_options(text: str, value: Any, key_of: Callable[[str], str | None]
     """The likeliest options of a list of probabilities; None for another text.
 
     Args:
-        text: as `folded` gives it. value: its JSON value, or None. key_of: the option that a text names as a whole.
+        text: as `folded` gives it.
+        value: its JSON value, or None.
+        key_of: the option that a text names as a whole.
 
     Returns:
         The options with the largest number; none if something other than options is listed.

@@ -29,8 +29,10 @@ class Choice:
     """A model's choice in one order of the options.
 
     Args:
-        question: the question's id. order: the data's letters of the options, in the order of this question.
-        at: the position of the named option, from 0; None if none was named. right: the position of the right one.
+        question: the question's id.
+        order: the data's letters of the options, in the order of this question.
+        at: the position of the named option, from 0; None if none was named.
+        right: the position of the right one.
         failed: whether there is no answer.
     """
 
@@ -92,7 +94,8 @@ def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
     """Consistency over rotations, preference of positions, accuracy by position.
 
     Args:
-        held: the choices, one for each answer. rotated: whether every question was sent in all rotations.
+        held: the choices, one for each answer.
+        rotated: whether every question was sent in all rotations.
 
     Returns:
         `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of

@@ -182,8 +182,8 @@ def answer_of(
     """Convert an answer to the form that metrics take.
 
     Args:
-        empty_references: whether empty expected answers stay. keep_reasoning: whether the raw answer keeps its
-            reasoning.
+        empty_references: whether empty expected answers stay.
+        keep_reasoning: whether the raw answer keeps its reasoning.
     """
     question = exchange.question
     expected = tuple(text for text in question.expected if empty_references or text.strip())

@@ -116,6 +116,7 @@ def _siblings(tree: Tree, layout: TextLayout, named: str) -> list[str]:
 
 
 def _one_list(tree: Tree, layout: TextLayout, files: Sequence[str]) -> str:
+    """Select the list nearest to the root; UserError if several are equally near."""
     claimed = [file for file in files if layout.claims(tree, file)]
     least = min(file.count("/") for file in claimed)
     nearest = [file for file in claimed if file.count("/") == least]
@@ -166,6 +167,7 @@ def read_layout_rows(
 
 
 def _with_words(tree: Tree, rows: Iterable[Row], used: set[str]) -> Iterator[Row]:
+    """Add each row's text from the file next to its audio; `used` collects these."""
     for row in rows:
         row, file = sidecars.add_words(tree, row)
         if file is not None:

@@ -59,9 +59,11 @@ class Report:
     """What was recognised in a folder, and what was ignored.
 
     Args:
-        layout: its name. files: the text files that were read.
+        layout: its name.
+        files: the text files that were read.
         unread: text files next to the sound that were not read.
-        unlisted: sound files without a text or outside the list. absent: names of texts without a sound.
+        unlisted: sound files without a text or outside the list.
+        absent: names of texts without a sound.
     """
 
     layout: str

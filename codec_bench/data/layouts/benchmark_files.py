@@ -157,7 +157,8 @@ def open_listed(
     """The objects of a JSON file, each with its sounds.
 
     Args:
-        listed: path of the file, or of several by a `*`. folder: folder or archive where the paths of sounds begin.
+        listed: path of the file, or of several by a `*`.
+        folder: folder or archive where the paths of sounds begin.
         sounds: the names under which an object names a sound.
         keep: whether the definition reads a row.
 
@@ -192,14 +193,16 @@ def open_tagged(
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
 ) -> FileRows:
-    """Rows of a table of tags, each with its sound, or the missing one's path.
+    """Read a tab-separated table with one audio file and its tags per row.
 
-    A sound `14/214.mp3` may be stored as `14/214.low.mp3`, as in MTG-Jamendo's smaller version.
+    A missing file `14/214.mp3` is replaced by `14/214.low.mp3`, as in MTG-Jamendo's smaller version. If that is
+    missing too, the row keeps the path.
 
     Args:
-        listed: path of the table. folder: folder of the repository where the paths of sounds begin.
-        sounds: the columns that name a sound; the first one decides the column `folder`.
-        keep: whether the definition reads a row.
+        listed: path of the table.
+        folder: folder of the repository where the audio paths begin.
+        sounds: the columns with audio paths; the first folder of the first one's path fills the column `folder`.
+        keep: whether the benchmark selects a row; rows with problems always stay.
 
     Raises:
         UserError: the table cannot be found, or has no rows between tabs.
@@ -231,7 +234,8 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
     """Lines of transcripts (a list or files), with the sound or name in `audio`.
 
     Args:
-        listed: path of the list or folder. folder: the folder below which sounds are found by name.
+        listed: path of the list or folder.
+        folder: the folder below which sounds are found by name.
 
     Raises:
         UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
@@ -288,6 +292,7 @@ TAGS = "TAGS"
 
 
 def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, ...], where: str) -> dict[str, Any]:
+    """Parse a table row into columns, with its tags joined by commas in `TAGS`."""
     if columns[-1] == TAGS:
         head, tags = columns[:-1], [tag.rpartition("---")[2] for tag in cells[len(columns) - 1 :]]
         row = dict(zip(head, cells))
@@ -371,6 +376,7 @@ def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
 
 
 def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> dict[str, Any]:
+    """Replace a row's audio paths by the files that exist."""
     if isinstance(row, ProblemRow):
         return row
     named = {name: row[name] for name in ("audio", "source_audio") if row[name] is not None}
@@ -453,6 +459,7 @@ def _record(record: Any, listed: str) -> dict[str, Any]:
 
 
 def _with_sound(row: dict[str, Any], track: str, repository: Repository) -> dict[str, Any]:
+    """Add an AIR-Bench row's audio; `renamed` says if only the suffix differs."""
     if isinstance(row, ProblemRow):
         return row
     path = row.get("path")

@@ -89,6 +89,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
 
 
 def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    """Build the row of a preferred and another recording, marked by `correct`."""
     by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for sound in sounds:
         by_side[(sound["correct"] or "").strip()].append(sound)

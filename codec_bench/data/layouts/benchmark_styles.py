@@ -104,7 +104,8 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     replaces it.
 
     Args:
-        language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the requested emotion.
+        language: `en` or `zh`.
+        voice: `neutral`, or `emotional` for a voice with the requested emotion.
 
     Raises:
         UserError: the data are no folder, have no speaker or test sentence of the language, or no recording for a
@@ -124,6 +125,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
 
 
 def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
+    """Collect the texts and recordings of one ESD speaker."""
     listed = f"{speaker}/{speaker}.txt"
     lines = enumerate(text_of(repository, listed).splitlines(), 1)
     words = {name: text for _, name, text, _ in esd_words(lines) if text is not None}

@@ -25,7 +25,8 @@ class BenchmarkData:
     """The part of a data set that a definition reads.
 
     Args:
-        config: the list, folder, part or track. language: of the part.
+        config: the list, folder, part or track.
+        language: of the part.
         folder: the folder or archive where paths of sounds begin.
         sounds: the columns that name sounds.
         keep: whether the definition reads a row.

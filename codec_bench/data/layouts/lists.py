@@ -190,11 +190,11 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
     there = {name: path for name, path in there.items() if os.path.isfile(tree.path(path))}
     repeats: list[tuple[str, Diagnostic]] = []
-    values = {name: _keyed(tree, path, repeats) for name, path in there.items()}
+    values = {name: _read_by_id(tree, path, repeats) for name, path in there.items()}
     texts, speakers, languages = (values.get(name, {}) for name in ("text", "utt2spk", "utt2lang"))
 
     def rows() -> Iterator[Row]:
-        recordings = _keyed(tree, file, repeats)
+        recordings = _read_by_id(tree, file, repeats)
         segments = values.get("segments", {id: (number, "") for id, (number, _) in recordings.items()})
         names = [*segments, *(id for id in texts if id not in segments)]
         for at, id in enumerate(names, 1):
@@ -215,8 +215,11 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
     return LayoutResult(rows(), [file, *there.values()], known)
 
 
-def _keyed(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) -> dict[str, tuple[int, str]]:
-    """The first line's number and rest by id; `repeats` collects contradicting lines."""
+def _read_by_id(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) -> dict[str, tuple[int, str]]:
+    """Read `ID REST` lines of a Kaldi file into (line number, rest) by id.
+
+    The first line of an id counts; `repeats` gets each later line with another rest.
+    """
     keyed: dict[str, tuple[int, str]] = {}
     for number, line in tree.read_lines(file):
         id, _, rest = line.strip().partition(" ") if "\t" not in line.split(" ")[0] else line.strip().partition("\t")
@@ -231,6 +234,7 @@ def _keyed(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) -> dict
 def _kaldi_sound(
     tree: Tree, folder: str, id: str, segment: tuple[int, str], recordings: dict[str, tuple[int, str]], is_cut: bool
 ) -> str:
+    """Return the path of a recording, or of its segment by begin and end."""
     if not is_cut:
         return _kaldi_file(tree, folder, *recordings[id])
     number, rest = segment

@@ -27,6 +27,7 @@ def claims_saved(tree: Tree, file: str) -> bool:
 
 
 def _state(tree: Tree, file: str) -> dict[str, Any]:
+    """Read a JSON object; empty if the file is unreadable or no object."""
     try:
         with open(tree.path(file), encoding="utf-8") as opened:
             held = json.load(opened)
@@ -58,6 +59,7 @@ def read_saved(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
 
 def _rows_of(path: str, folder: str) -> Iterator[Row]:
+    """Read the rows of an Arrow stream file."""
     import pyarrow as pa
 
     with on_disk("file_not_readable", path=path):
@@ -69,6 +71,7 @@ def _rows_of(path: str, folder: str) -> Iterator[Row]:
 
 
 def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
+    """Convert Arrow record batches to rows; audio stays in the file until read."""
     import pyarrow as pa
 
     names = tuple(stream.schema.names)

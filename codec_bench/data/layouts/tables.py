@@ -138,6 +138,7 @@ def read_nemo(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
 
 def _nemo_segment(row: Row, where: str) -> Row:
+    """Cut a NeMo row's audio by its `offset` and `duration` in seconds."""
     offset, duration = row.extra.get("offset"), row.extra.get("duration")
     if row.problem is not None or row.audio is None:
         return row
@@ -159,6 +160,7 @@ def _nemo_segment(row: Row, where: str) -> Row:
 
 
 def _lhotse_kind(item: Mapping[str, Any]) -> str | None:
+    """Return which Lhotse manifest an object belongs to; None if unknown."""
     if {"id", "recording_id", "start", "duration"} <= item.keys():
         return "supervisions"
     if {"id", "sources", "sampling_rate"} <= item.keys():
@@ -189,6 +191,7 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
 
 def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
+    """Yield the JSON value of each line, or its problem, with the line's name."""
     name = posixpath.basename(file)
     for number, line in tree.read_lines(file):
         where = f"line {number} of {name}"
@@ -199,6 +202,7 @@ def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
 
 
 def _supervision_rows(tree: Tree, kinds: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Join Lhotse supervisions with their recordings to rows."""
     objects = [one for file in kinds["recordings"] for one in _objects(tree, file)]
     recordings = {item["id"]: item for _, item in objects if isinstance(item, dict) and "id" in item}
     yield from (Row(0, None, problem=item) for _, item in objects if isinstance(item, Diagnostic))
@@ -213,6 +217,7 @@ def _supervision_rows(tree: Tree, kinds: Mapping[str, Sequence[str]]) -> Iterato
 
 
 def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
+    """Convert Lhotse cuts to rows; texts of several supervisions are joined."""
     for file in files:
         for where, item in _objects(tree, file):
             held = item.get("supervisions") or [] if isinstance(item, dict) else []
@@ -239,7 +244,8 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
     """A row of a recording, supervision or cut.
 
     Args:
-        item: has the id and the times. annotation: has the text and the speaker.
+        item: has the id and the times.
+        annotation: has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
         no_id = Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_id"))
@@ -260,6 +266,7 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
 
 
 def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:
+    """Return the path of a Lhotse recording, or of its segment for a cut."""
     if item.get("type") not in (None, "MonoCut", "MultiCut", "Cut") or "tracks" in item:
         raise Unclear(Diagnostic("cut_type", where=where, type=item.get("type")))
     if not isinstance(recording, dict):

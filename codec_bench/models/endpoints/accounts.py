@@ -28,9 +28,11 @@ class Prices:
     Args:
         input, output: a million text tokens, and audio tokens that have no separate price.
         audio_input, audio_output: a million audio tokens.
-        audio_minute: a minute of sent audio. characters: a million characters of spoken text.
+        audio_minute: a minute of sent audio.
+        characters: a million characters of spoken text.
         audio_tokens_s: tokens per second of sent audio; only estimates use it.
-        date: the day on which the prices were looked up. source: where.
+        date: the day on which the prices were looked up.
+        source: where.
         until: the last day on which they hold, or None; after it they are unknown.
     """
 
@@ -93,9 +95,11 @@ class Prices:
         """Return the least and the most an answer costs in US dollars, and the unknowns.
 
         Args:
-            sound_s: seconds of sent audio. text_bytes: of sent text; a token is at least one byte.
-            characters: of spoken text. most_tokens: the limit of the answer, or None. speaks: whether the answer may
-                hold audio.
+            sound_s: seconds of sent audio.
+            text_bytes: of sent text; a token is at least one byte.
+            characters: of spoken text.
+            most_tokens: the limit of the answer, or None.
+            speaks: whether the answer may hold audio.
         """
         least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
         if self.until is not None and Date.today() > self.until:

@@ -56,7 +56,8 @@ class BatchOutcome:
 
     Args:
         status: of HTTP; None if the batch ended before the request.
-        body: the reply as JSON. request: the service's id of the request, or None.
+        body: the reply as JSON.
+        request: the service's id of the request, or None.
     """
 
     key: str

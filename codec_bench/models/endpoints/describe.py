@@ -44,7 +44,8 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     are dropped. Every address is tried once, for a few seconds.
 
     Args:
-        client: a started client. vendor: whether the service serves its own models.
+        client: a started client.
+        vendor: whether the service serves its own models.
     """
     if vendor:
         one = await client.look(f"{client.base_url}/models/{model}")

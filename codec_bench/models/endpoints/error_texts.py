@@ -174,7 +174,8 @@ def mistake_of(
 
     Args:
         message: the body of the refusal.
-        name: the model's name on the command line. model: its name at the service.
+        name: the model's name on the command line.
+        model: its name at the service.
         audio_as: the form in which audio is sent, for models that have several.
         others: further names in the body, such as `modalities`.
     """

@@ -50,7 +50,8 @@ class JsonEndpoint(JsonModel):
         text_after: a marker; the answer is the text after its last occurrence.
         audio_format, audio_rate_hz: format of the audio: `wav`, `mp3`, ..., or `pcm` with its sample rate.
         audio_coding: how audio is written in JSON, `base64` or `hex`.
-        method: HTTP method of the request. path: appended to `base_url`.
+        method: HTTP method of the request.
+        path: appended to `base_url`.
         model: name of the model for the record, if the URL does not name it.
         connection: as `RemoteModel`.
 

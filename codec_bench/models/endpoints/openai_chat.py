@@ -39,10 +39,13 @@ class ChatReply:
 
     Args:
         text, transcript, audio: the pieces so far; the audio is base64.
-        refusal: the text with which the model declined. reasoning: reasoning outside the answer.
-        finish: why the answer ended. usage: counts of tokens.
+        refusal: the text with which the model declined.
+        reasoning: reasoning outside the answer.
+        finish: why the answer ended.
+        usage: counts of tokens.
         first_s: seconds from the request to the first piece.
-        tools: number of tool calls. speaker: the choice that holds the text.
+        tools: number of tool calls.
+        speaker: the choice that holds the text.
         model, revision: the answering model and its state, as the service names them.
     """
 

@@ -158,7 +158,9 @@ class _Spoke:
     """The speaking times of the model, in seconds of sent audio.
 
     Attributes:
-        sent_s: audio sent until now. question_s: length of the question. last_s: when it spoke last, or None.
+        sent_s: audio sent until now.
+        question_s: length of the question.
+        last_s: when it spoke last, or None.
         ended: whether the service ended the session by itself.
     """
 

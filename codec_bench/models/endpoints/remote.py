@@ -58,7 +58,8 @@ class RemoteModel(Model):
         reasons: whether the model reasons before it answers; the limit then grows by `reasoning_tokens`.
         rate_hz: sample rate of the audio that is sent.
         concurrency: the most requests at once; the accepted number is probed. As many more are encoded in advance.
-        timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
+        timeout_s: time limit of one attempt, in seconds.
+        attempts: the most attempts for one request.
         prices: US dollars, as `accounts.Prices` names them; omit unknown ones.
 
     Raises:
@@ -253,7 +254,8 @@ class RemoteModel(Model):
         """Await an answer and complete it: errors as responses, priced, without the key.
 
         Args:
-            answer: raises as `answer` does. share: the fraction of the model's prices that is charged.
+            answer: raises as `answer` does.
+            share: the fraction of the model's prices that is charged.
         """
         counting = REPEATS.set(RemainingAttempts())
         try:

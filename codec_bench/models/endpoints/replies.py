@@ -77,7 +77,8 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """Return the complete body of an audio reply.
 
     Raises:
-        Retryable: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
+        Retryable: it is a page, such as that of a proxy.
+        RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
     # Some services declare the wrong type; audio has bytes that no text has.

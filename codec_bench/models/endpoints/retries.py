@@ -32,11 +32,14 @@ class RequestGate:
     """Admits requests in order of arrival, at most `limit` at once.
 
     Args:
-        ceiling: the maximum of the limit. start: the first limit.
+        ceiling: the maximum of the limit.
+        start: the first limit.
         clock, sleep: injectable for tests.
 
     Attributes:
-        limit: how many requests may be in flight now. busy: how many are. most: the peak.
+        limit: how many requests may be in flight now.
+        busy: how many are.
+        most: the peak.
         held: slots reserved for answers that are not yet on the disk.
     """
 
@@ -214,8 +217,10 @@ class Retryable(Exception):
 
     Args:
         wait_s: the wait that the service requests, in seconds, or None.
-        crowded: the service accepts no more requests now. slow: the attempt reached the time limit.
-        disconnected: the service is unreachable. daily: the daily quota is used up.
+        crowded: the service accepts no more requests now.
+        slow: the attempt reached the time limit.
+        disconnected: the service is unreachable.
+        daily: the daily quota is used up.
         hint: advice about an unreachable service, or None.
     """
 

@@ -121,7 +121,8 @@ class Voice(Family):
         """Return the network inputs of each segment of a text.
 
         Args:
-            wave: the voice prompt, one channel at `rate_hz`, or None. prompt_text: its transcript, or empty.
+            wave: the voice prompt, one channel at `rate_hz`, or None.
+            prompt_text: its transcript, or empty.
         """
         raise NotImplementedError
 
