@@ -280,6 +280,7 @@ class _ReplacedClip(Clip):
     key: bytes = b""
 
     def _held(self) -> Audio:
+        """Return the replacement: shuffled, levelled, noise or silence."""
         assert self.of is not None
         audio = self.of.read()
         if self.replacement == SHUFFLED:

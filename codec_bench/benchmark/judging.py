@@ -138,6 +138,7 @@ class _JudgeVerdicts:
             self._write(force=True)
 
     def _requests(self, todo: set[int]) -> Iterator[Request]:
+        """Yield the judge's requests; score at once what the judge cannot rate."""
         twins = self._run.scores(metric=self._like) if self._like != self._name and todo else ()
         there = {score.id: score.detail for score in twins}
         for exchange in exchanges(self._run):
@@ -228,6 +229,7 @@ class _JudgeVerdicts:
         return replace(reading, parsed=parsed.text, reason=None, code=None)
 
     def _take(self, exchange: Exchange, score: Score) -> None:
+        """Queue a question's verdict for the record; failures count as the worst score."""
         warning = self._doubts.pop(exchange.question.number, None)
         if warning is not None and score.status == "ok":
             score = replace(score, detail={**score.detail, "flag": warning})
@@ -241,6 +243,7 @@ class _JudgeVerdicts:
         self._write(force=False)
 
     def _write(self, force: bool) -> None:
+        """Write verdicts if enough have gathered, enough time passed, or by force."""
         due = force or len(self._ready) >= WRITE_VERDICTS or perf_counter() - self._last_write >= WRITE_S
         if self._ready and due:
             self._writer.write_scores(self._system, self._name, self._ready)

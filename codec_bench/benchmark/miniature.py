@@ -131,6 +131,7 @@ def _sharing(data: Any, split: str | None) -> list[Benchmark]:
 
 
 def _table(benchmarks: list[Benchmark]) -> pa.Table:
+    """Build the rows of a small table that fits these benchmarks' columns."""
     columns: dict[str, list[Any]] = {}
     # Without choices first: the reference of the others is one of the choices.
     for benchmark in sorted(benchmarks, key=lambda one: "choices" in one.data.columns):
@@ -210,6 +211,7 @@ def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
 
 
 def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
+    """Return the value of one field in one row."""
     name, data = benchmark.name, benchmark.data
     in_conversation = name.startswith("audio-multichallenge")  # conversations of two, three and four turns
     if our in SOUNDS or (in_conversation and our.startswith("user_")):
@@ -265,6 +267,7 @@ def _with_labels() -> list[str]:
 
 
 def _reference(index: int, benchmark: Benchmark) -> Any:
+    """Return a reference that fits the benchmark's labels, options or metric."""
     labels = benchmark.spec.fields.get("labels")
     column = benchmark.data.columns["reference"]
     if labels:

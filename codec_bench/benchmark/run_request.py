@@ -201,6 +201,7 @@ def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
 
 
 def _judge_name(judge: str) -> str:
+    """Name a judge; custom code and files get a hash of their content."""
     if is_own_code(judge):
         file, attribute = judge.partition(":")[0], judge.rpartition(":")[2]
         return f"{own_name(file.rpartition('/')[2])}:{attribute}-{code_hash(judge)[:8]}"

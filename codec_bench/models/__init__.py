@@ -239,6 +239,7 @@ def own_name(name: str) -> str:
 
 
 def _config(name: str) -> ModelConfig:
+    """Read a model's configuration from a YAML file or the registered ones."""
     if is_own_file(name):
         document = load_yaml(name)
         if not isinstance(document, dict):
@@ -255,6 +256,7 @@ def _prices(config: ModelConfig, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:
+    """Call a model's class with its options; UserError if they do not fit."""
     takes = _parameters(factory)
     if device != "auto":
         where = {"device": device.partition(",")[0], "devices": device}
@@ -292,6 +294,7 @@ def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], de
 
 
 def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None:
+    """Raise UserError if an option that must be a mapping is none."""
     takers = (
         [cls for cls in inspect.getmro(factory) if "__init__" in vars(cls)] if inspect.isclass(factory) else [factory]
     )
@@ -330,6 +333,7 @@ def option_hint(model: Model, generation_parameter: str, value: object) -> str:
 
 
 def _parameters(factory: Any) -> dict[str, bool]:
+    """Return the parameters of a class and its bases, and whether each is required."""
     out: dict[str, bool] = {}
     for cls in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):

@@ -138,6 +138,7 @@ class Batches:
         await asyncio.to_thread(self._thread.shutdown)
 
     def _put(self, request: Request) -> asyncio.Future[Response]:
+        """Queue a request and return the future of its response."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
         def done(response: Response) -> None:
@@ -151,6 +152,7 @@ class Batches:
         return future
 
     async def _run(self) -> None:
+        """Form batches of queued requests and run them until closed."""
         while not self._closed:
             if not self.waiting.items or (self._coming and not self.waiting.is_full()):
                 self._wake.clear()
@@ -169,6 +171,7 @@ class Batches:
             item.done(Response.failed(Diagnostic("model_closed")))
 
     def _answers(self, requests: Sequence[Request]) -> Outcome:
+        """Run a batch; return its responses, `oom`, or an error message."""
         with _DEVICES[self._model.device]:
             try:
                 answers = self._answer(requests)
@@ -184,6 +187,7 @@ class Batches:
             return "oom"
 
     def _follow(self, items: list[Pending], outcome: Outcome, seconds: float) -> None:
+        """Deliver a batch's responses; requeue its items after an error."""
         padded_s = max(item.length_s for item in items) * len(items)
         if isinstance(outcome, list):
             self.waiting.fitted(padded_s)

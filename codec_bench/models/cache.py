@@ -138,6 +138,7 @@ class ResponseCache(BoundedCache):
         )
 
     def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Run a query with many keys in chunks that SQLite allows."""
         unique, rows = sorted(set(keys)), []
         for start in range(0, len(unique), _MOST_VARIABLES):
             if self._db is None:
@@ -297,6 +298,7 @@ def _unpack_row(head: Any, audio: Any) -> Response | None:
 
 
 def _pack_sound(audio: Audio) -> tuple[str, bytes]:
+    """Encode audio losslessly: FLAC for 16 or 24 bits, otherwise float32."""
     import soundfile
 
     samples = audio.samples.astype(np.float64)

@@ -183,6 +183,7 @@ class Cascade(Model):
 
 
 def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
+    """Return the first stage: a model that transcribes, or a recogniser."""
     is_model = is_own_code(name) or is_own_file(name) or (name in model_names() and not _is_feature(name))
     if is_model:
         model = load_model(name, options)

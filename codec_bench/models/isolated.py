@@ -157,6 +157,7 @@ class Isolated(Model):
         return _response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
 
     async def _work(self) -> None:
+        """Send batches of waiting requests until none is left."""
         try:
             while self._waiting:
                 await asyncio.sleep(0)  # concurrent callers can join the batch
@@ -217,6 +218,7 @@ def _plain(request: Request) -> dict[str, Any]:
 
 
 def _contents(options: Any) -> Iterator[tuple[str, str]]:
+    """Yield each option that names a file or folder, with a hash of its content."""
     if isinstance(options, Mapping):
         options = list(options.values())
     if isinstance(options, list):
@@ -240,6 +242,7 @@ def _response(reply: WorkerReply, wants: str, more: dict[str, Any]) -> Response:
 
 
 def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
+    """Convert a worker's answer to a response; raise for wrong values."""
     for status, build in (("error", Response.failed), ("refused", Response.refused)):
         if answer.get(status) is not None:
             return build(str(answer[status]), **more)

@@ -167,6 +167,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
 
 
 def _as_one(texts: Sequence[str], options: Windows) -> str:
+    """Join the texts of overlapping windows: by lines, vote or merging."""
     if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())
     if options.join == "vote":

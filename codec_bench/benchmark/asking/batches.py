@@ -195,6 +195,7 @@ class Batched:
             raise UserError(as_reason(end.reason, "service_refusal"), hint="the same command looks again") from None
 
     def _note(self, entry: dict[str, Any], batch: Batch) -> None:
+        """Store a batch's state, and the reason if it was cancelled or failed."""
         entry |= {"state": batch.state, "files": list(batch.files)}
         if batch.state in ("cancelled", "failed"):
             became = "was cancelled" if batch.state == "cancelled" else "failed"

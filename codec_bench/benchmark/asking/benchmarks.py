@@ -154,6 +154,7 @@ class _Plan:
 
 
 def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
+    """Build the questions, prompt and draws of a benchmark for a model."""
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt, decoding = _decoded(one, model, request)
     repeats, choices = _draws_of(one, prompt, model, request)
@@ -236,6 +237,7 @@ async def _ask_one(
     folder: Path,
     request: BenchmarkRequest,
 ) -> None:
+    """Send a benchmark's questions to a model and record the answers."""
     recorded = _fingerprint_of(folder)
     plan = _planned(one, model, request)
     questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats

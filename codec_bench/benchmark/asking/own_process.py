@@ -138,6 +138,7 @@ class ModelProcess(Model):
             self._child = None
 
     async def _started(self) -> _Child:
+        """Return the process of the model; start one if there is none."""
         async with self._starting:
             if self._child is None:
                 if self._ended >= _ENDED_AT_MOST:
@@ -206,6 +207,7 @@ class _Child:
             self._pipe.send(message)
 
     def _read(self) -> None:
+        """Pass messages from the process to the event loop until its pipe closes."""
         while True:
             try:
                 message = self._pipe.recv()
@@ -220,6 +222,7 @@ class _Child:
             self._loop.call_soon_threadsafe(self._lose, why)
 
     def _take(self, number: int, kind: str, value: Any, known: Mapping[str, Any]) -> None:
+        """Handle a message of the process: a notice or the result of a call."""
         if kind == "tell":
             self.notify(value)
             return
@@ -244,6 +247,7 @@ def serve(pipe: MainPipe) -> None:
 
 
 async def _serve(pipe: MainPipe, build: bytes) -> None:
+    """Load the model and answer calls over the pipe until it closes."""
     loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
     model: Model | None = None
     tasks: dict[int, asyncio.Task[None]] = {}

@@ -154,6 +154,7 @@ class Asking:
     def _requests(
         self, questions: Iterable[Question], answered: dict[int, str], shard: Shard | None
     ) -> Iterator[Request]:
+        """Yield the requests of unanswered questions; record those that cannot be sent."""
         for number, question in enumerate(questions):
             if shard is not None and not shard.holds(question.draw_of or question.id):
                 continue
@@ -222,6 +223,7 @@ class Asking:
     def _record(
         self, number: int, request: Request | None, response: Response, turn: int | None = None
     ) -> AnswerRecord:
+        """Build the record of a response; missing text or audio makes it a failure."""
         audio, reason = None, response.reason
         status = response.status
         if status == "ok" and response.audio is not None:
@@ -261,6 +263,7 @@ class Asking:
         raise UserError("answers_empty_at_limit", count=self._empty, model=name, tokens=room, hint=hint)
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
+        """Build the record of a question, and save its audio if the run keeps it."""
         source = question.audio.source if question.audio is not None else None
         stored_sound: str | None = None
         about: tuple[Any, Any, Any] = (None, None, None)
@@ -294,6 +297,7 @@ class Asking:
         self._write(force=self._proven and self._model.charges)
 
     def _write(self, force: bool) -> None:
+        """Write answers if enough have gathered, enough time passed, or by force."""
         is_late = self._proven and perf_counter() - self._last_write >= WRITE_S
         if self._ready and (force or is_late or len(self._ready) >= WRITE_ANSWERS):
             self._writer.write_answers(self._ready)
@@ -312,6 +316,7 @@ def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str 
 
 
 def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+    """Save a question's audio; return its path, and (seconds, rate, channels)."""
     try:
         audio = clip.read()
     except UserError:

@@ -180,6 +180,7 @@ class _RequestsInFlight:
         return items
 
     async def _feed(self, batches: AsyncGenerator[list[Request], None]) -> None:
+        """Queue the requests for the workers; finish at once those in the cache."""
         async with aclosing(batches):
             async for batch in batches:
                 ahead = self._lookup is not None and not self._in_rounds
@@ -193,6 +194,7 @@ class _RequestsInFlight:
             self._waiting.put_nowait(None)
 
     async def _work(self) -> None:
+        """Send queued requests one after another until the queue ends."""
         while (item := await self._waiting.get()) is not None:
             places = HeldSlots()
             HELD_SLOTS.set(places if self._model.charges else None)

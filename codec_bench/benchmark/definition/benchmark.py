@@ -249,6 +249,7 @@ class Benchmark:
 
     @cached_property
     def _subset_columns(self) -> dict[str, str]:
+        """Return the column of each subset that results are broken down by."""
         columns = dict(self.spec.subsets)
         if self.data.splits:
             columns.setdefault("split", "split")
@@ -260,6 +261,7 @@ class Benchmark:
 
     @cached_property
     def _metrics(self) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
+        """Expand the metrics' groups; pair each with its own post-processing steps."""
         from codec_bench.benchmark.metrics import expand_answer_metrics
         from codec_bench.metrics import expand
 

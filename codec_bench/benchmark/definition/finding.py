@@ -119,6 +119,7 @@ def _is_type_name(key: str | int) -> bool:
 
 
 def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> DefinitionFinding:
+    """Convert an error of pydantic to a finding with its line and a hint."""
     path = tuple(error["loc"])
     line = line_of(lines, path)
     name = ".".join(map(str, path)) or "the file"

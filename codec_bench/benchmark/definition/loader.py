@@ -163,6 +163,7 @@ def find_entry(name: str) -> DefinitionEntry:
 
 @cache
 def _named(name: str) -> DefinitionEntry | None:
+    """Find a benchmark by name; first in files whose prefix matches."""
     # Most names begin with their family's name, so usually one file is read instead of all.
     for file, family in _families().items():
         if name.startswith(family):
@@ -189,6 +190,7 @@ def own_file(path: str) -> tuple[str, str | None]:
 
 
 def _read_own(path: str) -> DefinitionEntry:
+    """Read a definition from `FILE` or `FILE:NAME`."""
     file, entry_name = own_file(path)
     # The project's own files do not change while a command runs, and several definitions extend the same one.
     plain = os.path.normpath(file)
@@ -224,6 +226,7 @@ def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) 
 
 
 def _wrong_setting(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[str, str | None] | None:
+    """Return the message and hint about the first invalid override."""
     fields = list(overrides)
     lines: Lines = {}
     for number, field in enumerate(fields):
@@ -324,6 +327,7 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
 
 
 def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
+    """Merge a definition into the one that it extends."""
     if base in _extending:
         raise UserError("extends_itself", file=file, line=line, base=base)
     _extending.append(base)
@@ -350,6 +354,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
+    """Set a value in nested mappings by its path of keys."""
     here = document
     for key in path[:-1]:
         inner = {} if here.get(key) is None else here[key]

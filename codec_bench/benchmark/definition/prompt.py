@@ -326,6 +326,7 @@ def _present(content_part: ContentPart, question: Question) -> bool:
 
 @cache
 def _environment() -> Any:
+    """Create the sandboxed Jinja environment with the allowed filters."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -351,6 +352,7 @@ def _joined(value: Any, between: str = "") -> str:
 
 
 def _parsed(template: str) -> Any:
+    """Parse a template; raise UserError for forbidden syntax."""
     from jinja2 import TemplateSyntaxError, nodes
 
     try:

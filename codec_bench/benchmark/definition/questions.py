@@ -129,6 +129,7 @@ class QuestionStream:
     def _open(
         self, limit: int | None, seed: int | None, mirror: Any, folder: str | os.PathLike[str]
     ) -> Iterator[Opened]:
+        """Open the tables or files of every configuration and split."""
         from codec_bench.data.table import open_table
 
         data = self._data
@@ -198,6 +199,7 @@ class QuestionStream:
             )
 
     def _questions(self) -> Iterator[Question]:
+        """Yield the questions of the selected rows; raise UserError if there are none."""
         seen: set[str] = set()
         drawn, chosen = self._drawn(), False
         for opened in self._opened:
@@ -231,6 +233,7 @@ class QuestionStream:
         return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=partial(rank, self._seed)))
 
     def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
+        """Convert a row to its questions; an unusable row gives one with its problem."""
         from codec_bench.data.table import row_problem
 
         data = self._data
@@ -267,6 +270,7 @@ class QuestionStream:
             yield self._question(f"{name}-{subset_name}", {**fields, data.expand.field: value, **subset}, speaker)
 
     def _question(self, name: str, fields: dict[str, Any], speaker: str | None) -> Question:
+        """Build a question of its fields, with references, language and subsets."""
         references = _references(fields.pop("reference", None))
         language = fields.get("language") or self._language
         subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
@@ -285,6 +289,7 @@ class QuestionStream:
         )
 
     def _kind(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that the row's question type sets."""
         kinds = self._data.kinds
         if kinds is None:
             return {}
@@ -293,6 +298,7 @@ class QuestionStream:
         return {} if kind is None else {kinds.field: kind, **kinds.names[kind]}
 
     def _problem(self, fields: Mapping[str, Any]) -> Diagnostic | None:
+        """Return why a question cannot be asked: a required field is missing."""
         for name in sorted(self._demanded - {"reference", "language"}):
             value = fields.get(name)
             if isinstance(value, list) and any(isinstance(one, Clip) for one in value):
@@ -360,6 +366,7 @@ def text_columns(data: Data, table: Table) -> list[str]:
 
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
+    """Read a field from one column, or a list from several."""
     if isinstance(column, str):
         value = cell_of(row, column)
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
@@ -391,6 +398,7 @@ def _parse_list(value: Any) -> Any:
 
 
 def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
+    """Return the speaker of a row, cut out by the pattern if there is one."""
     value = None if spec is None else row.get(spec.column)
     if spec is None or not isinstance(value, (str, int, float)):
         return None

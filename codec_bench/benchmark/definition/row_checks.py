@@ -94,6 +94,7 @@ def _readers(one: Benchmark) -> list[Reader]:
 def _of(
     question: Question, labels: list[str], one: Benchmark, readers: list[Reader]
 ) -> Iterator[tuple[int, Diagnostic, str | None]]:
+    """Check a row, and that its reference scores 1 by every metric."""
     problems = list(_of_columns(question, labels, one))
     yield from problems
     if problems or not question.references:
@@ -109,6 +110,7 @@ def _of(
 
 
 def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, Diagnostic, str | None]]:
+    """Check a row's audio, reference, label and choices."""
     if question.problem is not None:
         yield NO_ROW, as_reason(question.problem), "an invalid row counts as a failure"
         return

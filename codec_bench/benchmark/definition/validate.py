@@ -87,6 +87,7 @@ def validate_prompt(name: str) -> list[DefinitionFinding]:
 
 
 def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[DefinitionFinding]:
+    """Check every definition of a file, and optionally its rows."""
     try:
         entries = list(entries_of(file))
         yield from _unused_keys(file)
@@ -136,6 +137,7 @@ def _unused_keys(file: str) -> Iterator[DefinitionFinding]:
 def _of_entry(
     entry: DefinitionEntry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
 ) -> Iterator[DefinitionFinding]:
+    """Check a definition's columns, prompts and metrics."""
     at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
     if at.named:
         yield from _columns(spec, at)
@@ -209,6 +211,7 @@ class _At:
 
 
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
+    """Check that every setting which names a column names an existing one."""
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
         yield at(("fields", "labels"), Diagnostic("labels_as_text"), "labels: [happy, sad]")
@@ -338,6 +341,7 @@ def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Definition
 
 
 def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[DefinitionFinding]:
+    """Check the metrics, their steps and the primary and published ones."""
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
         name, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)

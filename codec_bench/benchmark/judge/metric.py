@@ -264,6 +264,7 @@ class JudgeMetric:
         return replace(score, detail={**score.detail, **cut, CALLS: calls_of(list(responses.values()))})
 
     def _from(self, answer: Answer, expected: int, responses: Mapping[str, Response]) -> Score:
+        """Score an answer by the judge's responses; fail if one is missing or cut."""
         texts: dict[str, str] = {}
         for key, response in sorted(responses.items()):
             if response.status != "ok" or response.text is None:
@@ -281,6 +282,7 @@ class JudgeMetric:
         return self._combined(answer, texts)
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
+        """Combine the judge's replies, such as both orders of a pair, to one score."""
         if self.rubric.aligns is not None:
             return score_by_judge(next(iter(texts.values())), answer, self.protocol)
         if self.rubric.reply == "nearest":
@@ -350,6 +352,7 @@ class JudgeMetric:
         alternative: Alternative | None = None,
         criterion: str | None = None,
     ) -> tuple[Message, ...]:
+        """Render the judge's prompt, with texts of the answer in fences, and the audio."""
         from codec_bench.benchmark.definition.prompt import render_text
 
         mark = hashlib.blake2b(f"{answer.id}\0{answer.text}".encode(), digest_size=6).hexdigest()

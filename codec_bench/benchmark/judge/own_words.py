@@ -128,6 +128,7 @@ class OwnWords:
         return self._echoed(_line(line), last)
 
     def _without_echoes(self, pattern: re.Pattern[str], text: str) -> str:
+        """Replace verdicts that the judge copied from the answer by a mark."""
         start = text.rstrip().rfind("\n") + 1
         # A repeated verdict counts only as a last line of its own: `[[5]] is a trick` does not.
         lone = pattern.fullmatch(text[start:].strip(_MARKS + "\n.#")) is not None

@@ -161,6 +161,7 @@ def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str
 
 
 def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
+    """Parse the points per criterion; return their share of the maximum."""
     match = re.search(r"\[\s*\{.*\}\s*\]", reply, re.DOTALL)
     shares = json.loads(match[0] if match is not None else reply)
     if not isinstance(shares, list) or len(shares) != len(criteria):

@@ -118,6 +118,7 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
 
 
 def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict:
+    """Read one rating from the JSON fields, brackets or labels of a judge's reply."""
     objects = own_words.objects(FIELDS)
     held = [(name, one[name]) for one in objects for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
@@ -307,6 +308,7 @@ def _one_number(text: str) -> float | None:
 
 
 def _the_rating(ratings: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
+    """Return the only rating; several, or one of another scale, are no verdict."""
     if len({value for value, _ in ratings}) > 1:
         return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
     value, below = next(iter(ratings))

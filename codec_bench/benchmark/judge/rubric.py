@@ -110,6 +110,7 @@ class Rubric(BaseModel):
 
     @model_validator(mode="after")
     def _has_a_prompt(self) -> Rubric:
+        """Check that the prompt, reply form and range of the rubric agree."""
         if (self.reply == "nearest") != (not self.prompt):
             raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
         read = set(re.findall(r"[a-z_]\w*", " ".join(_READS.findall(f"{self.system or ''}{self.prompt}"))))

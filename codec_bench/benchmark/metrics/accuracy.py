@@ -173,6 +173,7 @@ def _label(answer: Answer) -> Ruling:
 
 
 def _choice(answer: Answer) -> Ruling:
+    """Compare the letters that the answer and the reference name."""
     choices = choices_of(answer.fields)
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     expected = {letter for ref in answer.references for letter in named_choices(ref, choices, letters)}

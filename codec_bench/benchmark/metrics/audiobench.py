@@ -64,6 +64,7 @@ def _reasoning_reference(ref: str) -> str:
 
 
 def _extract(text: str) -> str:
+    """Return the last number of an answer, or the first one after a trigger."""
     text = text.strip("\n")
     if any(text.count(trigger) > 1 for trigger in _TRIGGERS):
         text = text.split("\n\n")[0]
@@ -143,6 +144,7 @@ def _quoted(text: str, target: str) -> bool:
 
 
 def _listed(text: str, target: str) -> bool:
+    """Return whether the answer's list uses the requested markers, in order."""
     if target not in _MARKERS:
         return False
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -173,6 +175,7 @@ def _json_like(text: str, target: str) -> bool:
 
 
 def _read_object(text: str) -> Any:
+    """Parse the outermost JSON object of a text; repair unquoted keys."""
     start, end = text.find("{"), text.rfind("}")
     if not 0 <= start < end:
         return None

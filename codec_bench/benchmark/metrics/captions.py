@@ -67,6 +67,7 @@ class CocoBleu(WordMetric):
         return Score.ok(value, self.protocol, detail={"counts": [len(estimate), closest, *matched, *total]})
 
     def _value(self, length: int, expected: int, matched: Sequence[int], total: Sequence[int]) -> float:
+        """Compute BLEU of n-gram counts, with pycocoevalcap's brevity penalty."""
         tiny, small = 1e-15, 1e-9  # pycocoevalcap's constants against a division by 0
         shares = ((m + tiny) / (t + small) for m, t in zip(matched[: self._order], total))
         ratio = (length + tiny) / (expected + small)
@@ -134,6 +135,7 @@ def _weighted(counts: Mapping[Gram, int], weight: Mapping[Gram, float], unseen: 
 
 
 def _similar(estimate: Vector, expected: Vector) -> float:
+    """Compute the CIDEr-D similarity of two n-gram vectors, mean over orders."""
     penalty = math.exp(-((estimate[2] - expected[2]) ** 2) / (2 * SIGMA**2))
     total = 0.0
     for grams, other, own_norm, other_norm in zip(estimate[0], expected[0], estimate[1], expected[1]):

@@ -58,6 +58,7 @@ class Repeated(SeparateMetric):
         return Score.ok(value, self.protocol, detail={"error_rate": rate})
 
     def _rate(self, answer: Answer, reference: str) -> float | None:
+        """Compute the error rate of an answer against a reference; None if undefined."""
         if self._official:
             estimate, expected = answer.text.strip().lower(), reference.strip().lower()
             rate = error_rate(reference=estimate, estimate=expected).rate

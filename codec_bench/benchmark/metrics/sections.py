@@ -71,6 +71,7 @@ class SectionAccuracy(_OfSections):
         self.protocol = f"{'section_accuracy' if variant is None else f'section_accuracy/{variant}'}-1"
 
     def _value(self, expected: Song, sections_answered: Song) -> float | None:
+        """Compute the share of the song's time that has the right label."""
         if self._official:
             return _over_shared_time(expected, sections_answered)
         starts, ends = [start for start, _ in sections_answered], sections_answered[-1][0]
@@ -108,6 +109,7 @@ class BoundaryF1(_OfSections):
         self.protocol = f"boundary_f1/{variant}-1"
 
     def _value(self, expected: Song, sections_answered: Song) -> float | None:
+        """Compute the F1 of boundaries matched within the tolerance."""
         there, named = (
             np.unique(np.round([time for time, _ in boundaries], 5)).tolist()
             for boundaries in (expected, sections_answered)

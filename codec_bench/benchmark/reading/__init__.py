@@ -125,6 +125,7 @@ def _split_step(text: str) -> tuple[str, str | None]:
 
 
 def _built(text: str, name: str, argument: str | None) -> Step:
+    """Create a step by its name; raise UserError if its argument does not fit."""
     if name in MAY_HAVE_ARGUMENT:
         return MAY_HAVE_ARGUMENT[name](argument)
     if name in WITH_ARGUMENT:

@@ -44,6 +44,7 @@ def mentions_of(text: str, phrases: Mapping[str, str]) -> list[Mention]:
 
 @lru_cache(512)
 def _phrases(phrases: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str] | None, list[str]]:
+    """Compile a pattern of all phrases, longest first; also return their keys."""
     keys: list[str] = []
     patterns: list[tuple[bool, bool, str]] = []
     for phrase, key in sorted(phrases, key=lambda one: -len(one[0])):
@@ -124,6 +125,7 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
 
 
 def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> bool:
+    """Return whether the words around a letter make it a chosen option."""
     last = before[-1:]
     goes_on = _GOES_ON.match(text, end) is not None
     if not last or not last.isalnum() or "\n" in mark or re.search(r"[:：=>|]", mark):

@@ -102,6 +102,7 @@ def write_number(value: Fraction) -> str:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
+    """Convert a matched number, with exponent or fraction, exactly."""
     integer, point, below = (match["whole"] or "0").replace(",", ""), (match["point"] or "")[1:], match["below"]
     if len(integer) + len(point) + len(below or "") > MOST_DIGITS:
         return None

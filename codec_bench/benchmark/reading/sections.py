@@ -49,6 +49,7 @@ def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def _objects(text: str) -> list[tuple[float, float | None, str]]:
+    """Parse (start, end, label) sections from JSON objects, times in seconds."""
     rows: list[tuple[float, float | None, str]] = []
     for match in islice(_OBJECT.finditer(text), MOST_SECTIONS):
         try:

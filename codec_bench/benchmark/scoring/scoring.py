@@ -89,6 +89,7 @@ class AnswerScorer:
         return items, read_as
 
     def _of_audio(self, exchange: Exchange, sound_scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
+        """Return the scores of an audio answer; missing ones count as the worst."""
         number, scores = exchange.question.number, {}
         for name, metric in self._scheme.spoken.items():
             score = sound_scores.get(number, {}).get(name)
@@ -101,6 +102,7 @@ class AnswerScorer:
         return scores
 
     def _item(self, exchange: Exchange, scores: Mapping[str, Score], reading: Reading) -> ItemRecord:
+        """Build the record of a scored answer with its notes."""
         answer, question = exchange.answer, exchange.question
         declined = [NO_ANSWER[REFUSAL]] if reading.code == REFUSAL else []
         notes = list(dict.fromkeys([*answer.notes, *_no_answer(exchange), *declined]))

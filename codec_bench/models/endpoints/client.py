@@ -172,6 +172,7 @@ class Client(RetryPolicy):
         read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]],
         body: Mapping[str, Any],
     ) -> T:
+        """Send a request once; errors keep no trace of the key."""
         import aiohttp
 
         began = time.monotonic()
@@ -196,6 +197,7 @@ class Client(RetryPolicy):
         return self._session
 
     def _broken(self, error: aiohttp.ClientError) -> Retryable:
+        """Convert a connection error to a Retryable with its reason."""
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError
 
@@ -259,6 +261,7 @@ class Client(RetryPolicy):
         return "" if urlsplit(self.base_url).path else f" Most services have a version in it: {self.base_url}/v1"
 
     def _heed_limits(self, headers: Mapping[str, str]) -> None:
+        """Adapt the request gate to the rate limits that a reply's headers state."""
         most = most_at_once(headers)
         if most is not None:
             self.gate.lower_ceiling(most)

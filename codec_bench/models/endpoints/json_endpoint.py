@@ -189,6 +189,7 @@ def value_at(body: Any, path: str) -> Any:
 
 
 def _pieces(data: bytes) -> list[Any]:
+    """Parse the JSON lines or events of a streamed reply."""
     out = []
     for line in re.split(r"[\n\r\0]+", data.decode("utf-8", "replace")):
         line = line.strip().removeprefix("data:").strip()
@@ -204,6 +205,7 @@ def _pieces(data: bytes) -> list[Any]:
 
 
 def _compiled(body: Any, name: str) -> Any:
+    """Compile the templates of a request body to a function of the values."""
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

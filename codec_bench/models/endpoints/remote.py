@@ -176,6 +176,7 @@ class RemoteModel(Model):
         return await self._ask(request)
 
     async def _ask(self, request: Request) -> Response:
+        """Send a request, split into windows if its audio is long, and join the answers."""
         refusal = self.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
@@ -264,6 +265,7 @@ class RemoteModel(Model):
             REPEATS.reset(counting)
 
     async def _checked(self, request: Request, answer: Awaitable[Response]) -> Response:
+        """Await a response and convert errors of the service to failed responses."""
         try:
             response = await answer
         except RequestFailed as end:

@@ -128,6 +128,7 @@ class RequestGate:
         return int(self.limit) - self.busy - (self.held if holds else 0)
 
     def _wake(self) -> None:
+        """Let waiting requests start while slots are free."""
         woken = 0
         for waiting, holds in ((self._waiting, False), (self._waiting_to_hold, True)):
             while waiting and self._free(holds) > woken:
@@ -427,6 +428,7 @@ class RetryPolicy:
             raise UserError("refused_alike", count=ALIKE, cause=reason, hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
+        """Make one attempt within the time limit, and report its outcome to the gate."""
         places = HELD_SLOTS.get()
         ticket = await self.gate.enter(places)
         outcome: Outcome = "neutral"
@@ -449,6 +451,7 @@ class RetryPolicy:
             self.gate.leave(ticket, outcome, places)
 
     def _wait_s(self, error: Retryable, attempts: int) -> float:
+        """Return the seconds before the next attempt, random and growing with attempts."""
         if not error.crowded:
             return self._jitter(attempts) if error.wait_s is None else error.wait_s
         patient = self.patience.stops_s is None

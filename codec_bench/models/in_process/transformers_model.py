@@ -123,6 +123,7 @@ class TransformersModel(BatchModel):
         self._loaded()
 
     def _loaded(self) -> Family:
+        """Load the model's family from its checkpoint, once."""
         if self._family is not None:
             return self._family
         checkpoint = self._find_checkpoint()

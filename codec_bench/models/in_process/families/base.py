@@ -65,6 +65,7 @@ _INTEGERS = {"max_tokens": 1, "min_tokens": 0, "top_k": 0, "seed": None}
 
 
 def _checked(key: str, value: Any) -> Any:
+    """Return a generation option as its type; UserError if it is out of range."""
     if key == "stop":
         texts = (value,) if isinstance(value, str) else tuple(value)
         if not all(isinstance(text, str) and text for text in texts):

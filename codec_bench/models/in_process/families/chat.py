@@ -245,6 +245,7 @@ def _unpadded(tokens: Sequence[int], pad: int) -> Sequence[int]:
 
 
 def _net_class(loading: Loading) -> str:
+    """Find the transformers class of a checkpoint."""
     import transformers
     from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as KNOWN
 

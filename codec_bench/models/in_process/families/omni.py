@@ -60,6 +60,7 @@ class Omni(Chat):
         return [self._spoken(row, settings) for row in rows]
 
     def _spoken(self, row: FamilyRow, settings: FamilySettings) -> Response:
+        """Generate a spoken answer: text of the thinker, audio of the talker."""
         inputs = self.on_device(row.inputs)
         # The talker samples, even if the thinker is greedy.
         spoken = FamilySettings(temperature=1.0, seed=settings.seed)

@@ -164,6 +164,7 @@ class Voice(Family):
         return [self._spoken(row, settings) for row in rows if isinstance(row, Lines)]
 
     def _spoken(self, row: Lines, settings: FamilySettings) -> Response:
+        """Synthesise the text's segments and join their waveforms."""
         import torch
 
         device = self.loading.device
