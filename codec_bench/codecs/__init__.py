@@ -82,10 +82,11 @@ class CodecRow:
 
     Args:
         info: the declared facts; None for another package's codec, because listing does not import it.
-        summary: what it is, or where another package's codec comes from.
-        points: the bitrates in kbps that its family takes after an `@`.
-        kind: `packets`, `codes` or `latents`; "" if unknown.
-        source: the library or package that codes. family: the codec without its operating point.
+        summary: one line of description; for another package's codec, its import path.
+        points: the bitrates in kbps that may follow the family's name after an `@`.
+        kind: what the encoder returns: `packets`, `codes` or `latents`; "" if unknown.
+        source: the library or package that encodes and decodes.
+        family: the codec's name without its operating point.
         weights_here: whether its weights are on this machine; None if it has none or this is unknown.
         published: revision and size of its published weights; None if it has none or this is unknown.
     """
@@ -151,13 +152,16 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
 
 
 def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) -> Codec:
-    """Build a codec from the caller's object, or class with these options.
+    """Build a codec from an object, or from a class and its options.
 
     Args:
-        target: the object or the class. name: for messages. device, options: as for `load_codec`.
+        target: the codec object or class.
+        name: the codec's name in error messages.
+        device: passed to a class, as for `load_codec`.
+        options: further arguments of a class, and `latent_bits`, as for `load_codec`.
 
     Raises:
-        UserError: it is not a codec, or the class does not take an option.
+        UserError: `target` is not a codec, or the class does not take an option.
     """
     chosen, bits = _without_bits({"device": device, **options})
     if isinstance(target, type):
@@ -166,7 +170,7 @@ def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) 
 
 
 def list_codecs() -> list[CodecRow]:
-    """Every codec that a name alone selects, built-in ones first. Loads nothing."""
+    """List every codec that a name alone selects, built-in ones first. Loads nothing."""
     from codec_bench.codecs import catalogue
 
     rows = [_row(name, _find(name)) for name in [*catalogue.names(), *_collected()]]
@@ -174,7 +178,9 @@ def list_codecs() -> list[CodecRow]:
 
 
 def describe_codec(name: str) -> CodecRow:
-    """The facts of one codec. Loads only custom code, command files and packages.
+    """Return the facts of one codec without loading its weights.
+
+    Custom code, command files and codecs of other packages have to be loaded for it.
 
     Args:
         name: as for `load_codec`.
@@ -187,7 +193,7 @@ def describe_codec(name: str) -> CodecRow:
 
 
 def _row(name: str, entry: Any) -> CodecRow:
-    """The catalogue's facts of a codec."""
+    """Build the row of a catalogue entry: declared facts, licences and weights."""
     from codec_bench.codecs.quantised import quantised_info
 
     family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
@@ -204,7 +210,7 @@ def _row(name: str, entry: Any) -> CodecRow:
 
 
 def codec_names() -> list[str]:
-    """Every name of `list_codecs`."""
+    """Return the names of `list_codecs` without those of collections."""
     from codec_bench.codecs import catalogue
 
     return catalogue.names() + REGISTRY.names()
@@ -224,7 +230,8 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
     """Check that a codec and its operating point exist, without loading anything.
 
     Args:
-        name: as for `load_codec`; None if no name leads to the codec. requested: its name in the message.
+        name: as for `load_codec`; None if the request has no codec name.
+        requested: the name to show in the error message, if it differs from `name`.
 
     Raises:
         UserError: there is no such codec, operating point or file.
@@ -248,15 +255,18 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
 
 
 def require_weights(name: str, *, weights: str | None = None, **options: Any) -> None:
-    """Check a codec's options and that its weights are here, without loading.
+    """Check a codec's options and that its weights are present, without loading.
 
     Custom code and codecs of other packages pass, since nothing is known of them.
 
     Args:
-        name: of a codec that exists. weights, options: as for `load_codec`.
+        name: of a codec that exists.
+        weights: a folder or hub id in place of the codec's weights.
+        options: further arguments of the codec's class.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: the codec does not take an option.
+        WeightsError: the weights are not on this machine.
+        UserError: the codec does not take an option.
     """
     entry = None if is_own_code(name) or is_command_file(name) else _find(name)
     if entry is None:
@@ -315,6 +325,7 @@ def _rounded(codec: Any, bits: Any) -> Codec:
 
 
 def _load_command(name: str, chosen: dict[str, Any]) -> Codec:
+    """Build the codec of a command file `PATH[@KBPS]`."""
     from codec_bench.codecs.command import CommandCodec
 
     match = _COMMAND_FILE.match(name.strip())
@@ -332,7 +343,7 @@ def _bps(name: str, kbps: str) -> int:
 
 
 def _find(name: str) -> Any:
-    """The entry of the catalogue, or None."""
+    """Return the catalogue's or collections' entry of a name, or None."""
     from codec_bench.codecs import catalogue
 
     if name in _collected():
@@ -353,6 +364,7 @@ def _find(name: str) -> Any:
 
 
 def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
+    """Build a codec from custom code or from another package's registered name."""
     from codec_bench.codecs import catalogue
 
     spec = Spec.parse(name)

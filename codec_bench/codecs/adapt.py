@@ -31,20 +31,29 @@ class CodecFault(Exception):
 
 
 def sentence(error: BaseException) -> str:
-    """An error as one sentence: our own's message, or with the exception's name."""
+    """Describe an exception in one sentence of at most 500 characters.
+
+    It is the message of a `UserError` or `CodecFault`; other exceptions are named with their type.
+    """
     text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 def fault_of(error: BaseException) -> Diagnostic:
-    """The diagnostic of an exception, or its sentence as that of an `error`."""
+    """Return the diagnostic that an exception carries, else one with its sentence."""
     carried = next(iter(error.args), None)
     return carried if isinstance(carried, Diagnostic) else Diagnostic("error", type="", message=sentence(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A coded item: the estimate at the codec's rate, and bits or why there are none."""
+    """An encoded and decoded clip.
+
+    Args:
+        estimate: the output at the codec's rate.
+        bits: sent for the clip; None for latents.
+        no_bits: why `bits` is None.
+    """
 
     estimate: Audio
     bits: float | None
@@ -61,12 +70,21 @@ class CodedBatch:
 
 
 def choose_rate(rates_hz: Sequence[int], rate_hz: int) -> int:
-    """The rate at which a codec with these rates codes audio at `rate_hz`."""
+    """Choose the codec's rate for audio at `rate_hz`.
+
+    It is the lowest of `rates_hz` that is not below `rate_hz`, else the highest.
+    """
     return min((r for r in rates_hz if r >= rate_hz), default=max(rates_hz))
 
 
 def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
-    """Split audio into pieces with a channel count of the codec.
+    """Split audio into inputs with a channel count of the codec.
+
+    Audio whose channel count the codec takes stays as it is. Other audio is split into mono inputs, or into stereo
+    inputs with two equal channels.
+
+    Args:
+        counts: the channel counts that the codec takes.
 
     Raises:
         UserError: the codec takes neither this number of channels, nor one or two.
@@ -81,14 +99,19 @@ def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
 
 
 def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
-    """Join the pieces of `split_channels`."""
+    """Undo `split_channels` on the outputs; a mono input sent as stereo is averaged.
+
+    Args:
+        pieces: the codec's outputs.
+        channels: of the original audio.
+    """
     if len(pieces) == 1 and pieces[0].channels == channels:
         return pieces[0]
     return Audio(np.stack([p.samples.mean(axis=0, dtype=np.float32) for p in pieces]), pieces[0].sample_rate_hz)
 
 
 def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
-    """A codec's inputs for a clip: one piece at one of its rates, or one per channel.
+    """Convert a clip to the codec's inputs: resampled, and one per channel if needed.
 
     Raises:
         UserError: the codec takes neither this number of channels, nor one or two.
@@ -98,7 +121,13 @@ def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A batch of audio, the codec's pieces, and the index of each piece's audio."""
+    """A batch of audio, converted to the codec's inputs.
+
+    Args:
+        batch: the original audio.
+        pieces: the codec's inputs, one or several for each audio.
+        owners: the index in `batch` of each of `pieces`.
+    """
 
     batch: Sequence[Audio]
     pieces: list[Audio]
@@ -106,7 +135,7 @@ class PreparedBatch:
 
     @classmethod
     def of(cls, info: CodecInfo, batch: Sequence[Audio]) -> PreparedBatch:
-        """Prepare a batch for a codec.
+        """Resample and split a batch for a codec.
 
         Raises:
             UserError: the codec takes neither some audio's number of channels, nor one or two.
@@ -116,7 +145,7 @@ class PreparedBatch:
 
 
 def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
-    """Encode and decode a batch of any audio.
+    """Encode and decode a batch of audio with any rates and channel counts.
 
     Raises:
         CodecFault: another number of items, another length or rate, codes out of range, or samples that are not finite.
@@ -143,10 +172,10 @@ def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
 
 
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
-    """Encode a batch of copies, since others read the same memory.
+    """Encode copies of a batch, since a codec may write into them; check the codes.
 
     Raises:
-        CodecFault: the codec gave another number of items, or codes out of range.
+        CodecFault: the codec returned another number of items, or codes out of range.
     """
     with preserved_torch_state(codec):
         codes = codec.encode(deepcopy(list(pieces)))
@@ -155,7 +184,10 @@ def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
 
 
 def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[Audio]:
-    """Decode a batch of codes to the lengths of the encoded pieces.
+    """Decode a batch of codes, and check the output against the encoded inputs.
+
+    Args:
+        pieces: the encoder's inputs, whose lengths and rates the output must have.
 
     Raises:
         CodecFault: another number of items, another length or rate, or samples that are not finite.
@@ -167,7 +199,7 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
 
 
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
-    """Encode and decode a batch; return a copy of the codes and the audio."""
+    """Encode and decode a batch; return copies of the codes, and the decoded audio."""
     codes = encode(codec, pieces)
     sent = [copy_codes(item) for item in codes]
     return sent, decode(codec, codes, pieces)
@@ -221,6 +253,7 @@ def _check_array(name: str, kind: str, values: Any) -> None:
 
 
 def _check_latents(info: CodecInfo, values: np.ndarray) -> None:
+    """Raise CodecFault unless latents are finite floats `(info.latents, frames)`."""
     if values.ndim != 2 or len(values) != info.latents or values.dtype.kind != "f":
         facts = {"dtype": str(values.dtype), "shape": values.shape, "latents": info.latents}
         raise CodecFault(Diagnostic("latents_shape", codec=info.name, **facts))
@@ -229,7 +262,11 @@ def _check_latents(info: CodecInfo, values: np.ndarray) -> None:
 
 
 def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
-    """Check that the codec `name` decoded all items, with their lengths and rates.
+    """Check that a codec decoded all items, with their lengths and rates.
+
+    Args:
+        name: the codec's name in messages.
+        pieces: the encoder's inputs.
 
     Raises:
         CodecFault: another number of items, another length or rate, or samples that are not finite.

@@ -65,7 +65,7 @@ class CodecInfo:
 
     @property
     def bits_per_token(self) -> float | None:
-        """The nominal bits of a code; None if it declares no tokens or no bitrate."""
+        """The nominal bits of a code; None if the codec declares no tokens or no bitrate."""
         rate_bps, per_s = self.nominal_bitrate_bps, self.tokens_per_s
         return rate_bps / per_s if rate_bps is not None and per_s else None
 
@@ -108,7 +108,7 @@ class Codec(ABC):
 
     @abstractmethod
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, independent of the rest of the batch.
+        """Encode each item, independently of the rest of the batch.
 
         Raises:
             UserError: an item has a rate or channel count that is not in `info`.
@@ -116,40 +116,44 @@ class Codec(ABC):
 
     @abstractmethod
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, `codes.num_samples` long at `codes.sample_rate_hz`."""
+        """Decode each item to `codes.num_samples` samples at `codes.sample_rate_hz`."""
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors of codes, floats `(frames, dimensions)`, as the decoder gets them.
+        """Return the vectors that the decoder uses for codes: `(frames, dimensions)`.
 
         Args:
-            values: integers `(codebooks, frames)` of its only stream.
+            values: integers `(codebooks, frames)` of the codec's only stream.
 
         Raises:
-            UserError: the codec gives no such vectors.
+            UserError: the codec has no such vectors.
         """
         raise UserError("vectors_unsupported", codec=self.info.name)
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item with lost packets or frames, concealed by the decoder.
+        """Decode items with lost packets or frames, which the decoder conceals.
 
         Args:
-            codes: as for `decode`; lost parts must not be read. dropped: of each item, bools `(packets or frames,)`.
+            codes: as for `decode`; lost packets or frames must not be read.
+            dropped: for each item, bools `(packets or frames,)`: which ones are lost.
 
         Raises:
-            UserError: the decoder has no concealment of its own.
+            UserError: the decoder has no concealment.
         """
         raise UserError("concealment_unsupported", codec=self.info.name)
 
     def first(self, codebooks: int) -> Codec:
-        """The same codec with its first codebooks only; state may be shared.
+        """Return the same codec with its first codebooks only; both may share state.
+
+        Args:
+            codebooks: how many to keep, counted from the first.
 
         Raises:
-            UserError: it has no such number of codebooks, or decodes all of them only.
+            UserError: the codec has no such number of codebooks, or can only decode all of them.
         """
         raise UserError("fewer_codebooks_unsupported", codec=self.info.name)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """A stream that encodes and decodes one signal in pieces.
+        """Open a stream that encodes and decodes one signal step by step.
 
         Raises:
             UserError: the codec needs the whole signal.
@@ -175,11 +179,11 @@ class LatentCodec(Codec):
 
     @abstractmethod
     def encode(self, batch: Sequence[Audio]) -> list[Latents]:  # type: ignore[override]
-        """Latents of each item; as of `Codec` in all else."""
+        """Encode each item to latents, under the rules of `Codec.encode`."""
 
     @abstractmethod
     def decode(self, codes: Sequence[Latents]) -> list[Audio]:  # type: ignore[override]
-        """Audio of each item, as of `Codec`."""
+        """Decode the latents of each item, under the rules of `Codec.decode`."""
 
 
 class CodecStream(ABC):
@@ -205,15 +209,15 @@ class CodecStream(ABC):
 
     @abstractmethod
     def encode(self, segment: Audio) -> Codes:
-        """The codes that the next piece completes. Zeros follow a short last piece.
+        """Return the codes that this input completes. A short last input is zero-padded.
 
         Args:
-            segment: `step_samples` samples; the last piece may have fewer.
+            segment: `step_samples` samples; the last one of a signal may have fewer.
         """
 
     @abstractmethod
     def decode(self, codes: Codes) -> Audio:
-        """The samples that codes complete: `codes.num_samples`, or fewer if late."""
+        """Decode codes to the samples that they complete, at most `codes.num_samples`."""
 
 
 def check_input(audio: Audio, info: CodecInfo) -> None:

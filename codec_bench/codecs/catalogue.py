@@ -60,7 +60,7 @@ class CodecFamily(_Strict):
     points: Annotated[tuple[float, ...] | Range, Field(union_mode="left_to_right")] = ()
 
     def points_text(self) -> str:
-        """The points as text: `6 to 510` or `1.5, 3, 6`; empty if there are none."""
+        """The allowed bitrates in kbps as text: `6 to 510` or `1.5, 3, 6`; empty if none."""
         if isinstance(self.points, Range):
             return f"{self.points.lowest:g} to {self.points.highest:g}"
         return ", ".join(f"{point:g}" for point in self.points)
@@ -74,7 +74,7 @@ class CodecFamily(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class CodecEntry:
-    """A catalogue entry: name, family, the adapter's arguments, the family's name."""
+    """A catalogue entry: its name, its family, and the arguments of the adapter class."""
 
     name: str
     family: CodecFamily
@@ -84,7 +84,7 @@ class CodecEntry:
 
 @cache
 def families() -> dict[str, CodecFamily]:
-    """Every family by name.
+    """Read every family of `configs/codec`, by name.
 
     Raises:
         UserError: a file does not fit the layout, or two files declare the same variant.
@@ -100,7 +100,7 @@ def families() -> dict[str, CodecFamily]:
 
 
 def names() -> list[str]:
-    """Every variant, and every point of families with listed points and no variants."""
+    """List all variants, and the points of families with points but no variants."""
     out: list[str] = []
     for name, family in families().items():
         out += family.variants
@@ -110,7 +110,10 @@ def names() -> list[str]:
 
 
 def find(text: str) -> CodecEntry | None:
-    """The entry of a variant (`opus-12k`) or family with a point (`opus@12`), or None.
+    """Find the entry of a variant (`opus-12k`) or a family with a point (`opus@12`).
+
+    Returns:
+        The entry; None if no file declares the name.
 
     Raises:
         UserError: a family without a point or with one that it does not have, or a variant with a point.

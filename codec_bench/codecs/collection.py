@@ -33,12 +33,14 @@ class CollectionMember(BaseModel):
     """One codec of a collection.
 
     Args:
-        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the
-            worker's `load`.
-        further: codebooks and entries of a second stream of codes at the same frame rate. weights: their licence.
-        family: the codec without its operating point. revision, size: the commit that its package loads and the bytes
-            of all files; None where the package states none. global_side: the worker's `side` holds for the whole item,
-            such as its voice.
+        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`.
+        arguments: of the class, or of the worker's `load`.
+        further: codebooks and entries of a second stream of codes at the same frame rate.
+        weights: the licence of the weights.
+        family: the codec without its operating point.
+        revision: the commit that the package loads; None if the package states none.
+        size: bytes of all files of the weights; None if the package states none.
+        global_side: whether the worker's `side` holds for the whole item, such as its voice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +60,7 @@ class CollectionMember(BaseModel):
     global_side: bool = False
 
     def streams(self) -> tuple[tuple[int, int], ...]:
-        """Codebooks and entries of each stream."""
+        """Return the number of codebooks and entries of each stream."""
         first = (self.codebooks, self.cardinality)
         return (first,) if self.further is None else (first, self.further)
 
@@ -82,7 +84,7 @@ class Collection(BaseModel):
 
 @cache
 def entries() -> dict[str, CodecEntry]:
-    """Every codec of the collections as an entry of the catalogue, by its name."""
+    """Return every codec of the collections as an entry of the catalogue, by name."""
     by_name = {}
     for name in config_names("collection"):
         held = read_config("collection", name, Collection)
@@ -126,6 +128,7 @@ class CollectionCodec(Codec):
 
     @classmethod
     def _member(cls, codec: str, collection: str | None = None) -> CollectionMember:
+        """Return a codec's facts, or raise a UserError that lists the collection's codecs."""
         members = cls._held(collection).codecs
         if codec not in members:
             name = collection or cls.collection
@@ -146,13 +149,13 @@ class CollectionCodec(Codec):
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
-        """The package, which loads the weights, if it is installed; else None."""
+        """Return the installed package, which loads the weights; None if it is missing."""
         package = cls._held().package
         return package if find_spec(package) else None
 
     @classmethod
     def published(cls, codec: str, collection: str | None = None) -> PublishedWeights:
-        """Revision and size of the weights by the package's own source."""
+        """Return the revision and size of the weights that the package's source states."""
         facts = cls._member(codec, collection)
         return PublishedWeights(facts.revision, facts.size)
 
@@ -169,7 +172,7 @@ class CollectionCodec(Codec):
         raise NotImplementedError
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
-        """Codes `(codebooks, frames)` of an item, and further inputs of the package's decoder."""
+        """Encode an item to codes `(codebooks, frames)` and further inputs of the decoder."""
         raise NotImplementedError
 
     def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
@@ -238,6 +241,7 @@ class SoundCodec(CollectionCodec):
         return import_module("SoundCodec.codec").load_codec(self._facts.held_as)
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
+        """Encode one item; further inputs that are only the codes are not sent again."""
         row = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
         units = self._model.extract_unit(row)
         stuff = units.stuff_for_synth
@@ -250,6 +254,7 @@ class SoundCodec(CollectionCodec):
         return values, side_info
 
     def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
+        """Rebuild the decoder's inputs from codes and side information, and decode."""
         import torch
 
         orders = {_CODES: values, _TURNED: values.T}
@@ -266,7 +271,7 @@ _CODES, _TURNED = "codes", "codes, frames first"
 
 
 def _order(held: np.ndarray, values: np.ndarray) -> str | None:
-    """The order of axes that makes an array of codes `(codebooks, frames)`; None if it is something else."""
+    """Name the axis order if an array is the codes `(codebooks, frames)`, else None."""
     if held.ndim < 2 or held.size != values.size or not np.issubdtype(held.dtype, np.integer):
         return None
     for order, codes in ((_CODES, values), (_TURNED, values.T)):

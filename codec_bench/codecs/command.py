@@ -76,17 +76,17 @@ class CommandCodec(Codec):
         self._programs = {role: program_of(self._file, self._path, role, self._bitrate_bps) for role in sides}
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """The bitstream of each item: one packet, the encoder's file without its header.
+        """Encode each item to one packet: the encoder's file without its header.
 
         Frame headers stay in the packet, because only the decoder knows where they are; a negative `side_bits` excludes
-        them.
+        them from the bits.
         """
         for audio in batch:
             check_input(audio, self.info)
         return [self._encode(audio, self._delay(audio.sample_rate_hz)) for audio in batch]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item without its delay, at its length."""
+        """Decode each item, without the programs' delay and cut to the item's length."""
         out = []
         for item in codes:
             delay = self._delay(item.sample_rate_hz)
@@ -101,7 +101,7 @@ class CommandCodec(Codec):
         return out
 
     def _encode(self, audio: Audio, extra: int) -> Codes:
-        """Codes of one item, followed by at least `extra` samples of silence."""
+        """Encode one item, followed by at least `extra` samples of silence."""
         file, rate_hz = self._file, audio.sample_rate_hz
         length, frames = audio.num_samples + extra, 0
         if file.frame_s is not None:
@@ -124,7 +124,7 @@ class CommandCodec(Codec):
         return Codes((), audio.num_samples, rate_hz, (stream[file.header_bytes :],), side_bits, side_info)
 
     def _decode(self, item: Codes) -> np.ndarray:
-        """Everything that the decoder wrote for one item, float32 `(channels, samples)`."""
+        """Decode one item to all that the decoder wrote: float32 `(channels, samples)`."""
         rate_hz, channels = item.sample_rate_hz, item.side["channels"]
         with TemporaryDirectory(prefix="codec-bench-") as folder:
             source, target = Path(folder, f"coded{self._file.extension}"), Path(folder, f"output.{self._file.audio}")
@@ -157,7 +157,7 @@ class CommandCodec(Codec):
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
-        """The delay of both programs at one rate, in samples, measured once if the file requests it."""
+        """Return the delay of both programs in samples; it may have to be measured once."""
         declared = self._file.delay_samples
         if isinstance(declared, int):
             return declared
@@ -168,9 +168,9 @@ class CommandCodec(Codec):
         return self._measured[rate_hz]
 
     def _measure(self, rate_hz: int) -> int:
-        """The delay with the largest cross-correlation of speech and decoded speech.
+        """Measure the delay by cross-correlation of speech with the decoded speech.
 
-        Both have pre-emphasis, because the high-pass filter of a codec changes the phase of a voice's fundamental.
+        Both signals have pre-emphasis, because a codec's high-pass filter changes the phase of a voice's fundamental.
         """
         voice = embedded_clip(_CLIP)
         wave_in = resample(voice.samples[:1], voice.sample_rate_hz, rate_hz)
@@ -195,7 +195,12 @@ class CommandCodec(Codec):
     def _run(
         self, role: Literal["encoder", "decoder"], source: Path, target: Path, rate_hz: int, channels: int
     ) -> None:
-        """Run one program in the folder of its files."""
+        """Run the encoder or decoder on files; its working directory is the files' folder.
+
+        Args:
+            source: the input file.
+            target: the output file; UserError if the program does not write it.
+        """
         arguments = self._arguments(role, str(source), str(target), rate_hz, channels)
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
         run_program(arguments, source.parent, who, self._file.timeout_s)
@@ -203,6 +208,7 @@ class CommandCodec(Codec):
             raise UserError("program_wrote_no_file", program=who, output=last_words(source.parent))
 
     def _arguments(self, role: str, source: str, target: str, rate_hz: int, channels: int) -> list[str]:
+        """Fill in the placeholders of a program's command line."""
         folder = str(self._path.resolve().parent)
         values = {"input": source, "output": target, "channels": str(channels), "folder": folder}
         values |= {"rate": str(rate_hz), "rate_khz": f"{rate_hz / 1000:g}"}
@@ -212,7 +218,11 @@ class CommandCodec(Codec):
 
 
 def _lag(reference: np.ndarray, estimate: np.ndarray, early: int, reach: int) -> tuple[int, float]:
-    """The samples by which the estimate is late, from `-early` to `reach`, and the correlation there."""
+    """Find the largest cross-correlation from `-early` to `reach` samples of delay.
+
+    Returns:
+        The samples by which the estimate is late, and the normalised correlation there.
+    """
     x, y = (s[1:].astype(np.float64) - _EMPHASIS * s[:-1] for s in (reference, estimate))
     size = 1 << (len(x) + len(y)).bit_length()
     correlation = np.fft.irfft(np.fft.rfft(y, size) * np.conj(np.fft.rfft(x, size)), size)

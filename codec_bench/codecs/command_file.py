@@ -63,7 +63,10 @@ class CommandFile(_StrictFile):
 
 
 def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
-    """Read a file, with some declarations replaced.
+    """Read the YAML file of a command codec.
+
+    Args:
+        changes: values that replace those in the file.
 
     Raises:
         UserError: the file does not fit its layout.
@@ -89,10 +92,10 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
 
 
 def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | None:
-    """The programs' bitrate: requested, else the file's; None without one.
+    """Return the programs' bitrate: the requested one, else the file's, else None.
 
     Raises:
-        UserError: the file does not declare it.
+        UserError: the file does not declare the requested bitrate.
     """
     if requested is None:
         return file.bitrate_bps
@@ -104,7 +107,7 @@ def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | No
 
 
 def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None) -> str:
-    """The path of a program.
+    """Find the encoder or decoder program.
 
     Raises:
         UserError: there is no such program, or its arguments cannot be filled in.

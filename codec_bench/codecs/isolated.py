@@ -28,15 +28,17 @@ _FLOAT_BITS = 32.0
 
 
 class IsolatedCodec(CollectionCodec):
-    """A codec in a worker; the first of its kind creates the environment.
+    """A codec in a worker process; the first one in an environment creates it.
 
     Args:
-        collection: the file of `configs/collection`. codec: its name there. device: `cpu` or `cuda:N`.
+        collection: the file of `configs/collection`.
+        codec: the codec's name in the collection.
+        device: `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own checkpoint.
 
     Raises:
-        UserError: there is no such codec, or the environment or the worker cannot be started. WeightsError: the codec
-            names no checkpoint, so `weights` has to.
+        UserError: there is no such codec, or the environment or the worker cannot be started.
+        WeightsError: the codec names no checkpoint, so `weights` has to.
     """
 
     def __init__(self, collection: str, codec: str, device: str = "cpu", weights: str | None = None) -> None:
@@ -60,7 +62,7 @@ class IsolatedCodec(CollectionCodec):
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
-        """The environment's folder, whose worker loads the weights, or None."""
+        """Return the folder of the worker's environment; None if it does not exist."""
         environment = find_environment(read_env(str(cls._held(collection).env)))
         return None if environment is None else str(environment.folder)
 
@@ -93,6 +95,7 @@ class IsolatedCodec(CollectionCodec):
         return [self._read_audio(answer, item) for answer, item in zip(self._ask(items), codes, strict=True)]
 
     def _ask(self, items: list[dict[str, Any]]) -> list[Any]:
+        """Send requests to the worker in batches; return its answers or raise a UserError."""
         packed = [wire.pack(item) for item in items]
         batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]
         replies = [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
@@ -103,6 +106,7 @@ class IsolatedCodec(CollectionCodec):
         return [reply.answer for reply in replies]
 
     def _read(self, answer: Any, audio: Audio) -> Codes:
+        """Check the codes of a reply, and wrap them with their side information."""
         facts = self._facts
         arrays = [np.asarray(values) for values in answer.get("streams", ())]
         shapes, expected = [m.shape[:1] for m in arrays if m.ndim == 2], [(count,) for count, _ in facts.streams()]
@@ -118,6 +122,7 @@ class IsolatedCodec(CollectionCodec):
         return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=bits, side=held)
 
     def _read_audio(self, answer: Any, item: Codes) -> Audio:
+        """Check the rate of decoded audio, and cut or pad it to the item's length."""
         sound = answer["audio"]
         if sound["sample_rate_hz"] != item.sample_rate_hz:
             raise UserError(

@@ -31,13 +31,13 @@ _MOST_BITS = 16
 
 
 def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
-    """The facts of a continuous codec whose latents are rounded.
+    """Return the facts of a continuous codec with latents rounded to codes.
 
     Args:
-        bits: of each dimension, 1 to 16.
+        bits: of each latent dimension, 1 to 16.
 
     Raises:
-        UserError: the codec has no latents, or it is no such number of bits.
+        UserError: the codec has no latents, or `bits` is out of range.
     """
     if info.latents is None or info.frame_rate_hz is None:
         raise UserError(
@@ -51,7 +51,11 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
 
 
 def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The least and greatest latent of each dimension, `(dimensions, 1)`."""
+    """Encode eight embedded clips; return each latent dimension's minimum and maximum.
+
+    Returns:
+        Both float64 `(dimensions, 1)`.
+    """
     clips = [segment for name in RANGE_CLIPS for segment in ready(embedded_clip(name), codec.info)]
     latents = codec.encode(clips)
     check_encoded(codec.info, latents, len(clips))
@@ -60,13 +64,15 @@ def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Quantised(Codec):
-    """A continuous codec whose latents are sent as integers of some bits.
+    """A continuous codec whose latents are sent as integers.
 
     Args:
-        bits: of each dimension, 1 to 16. span: the result of `latent_range`, if known.
+        codec: the continuous codec.
+        bits: of each latent dimension, 1 to 16.
+        span: minimum and maximum of each dimension, from `latent_range`; computed when None.
 
     Raises:
-        UserError: the codec has no latents, or it is no such number of bits.
+        UserError: the codec has no latents, or `bits` is out of range.
     """
 
     def __init__(self, codec: Any, bits: int, span: tuple[np.ndarray, np.ndarray] | None = None) -> None:
@@ -113,7 +119,7 @@ class Quantised(Codec):
         return self._stream()
 
     def rounded(self, item: Latents) -> Codes:
-        """Round latents to the nearest level within the range."""
+        """Quantise latents uniformly within the range of each dimension."""
         low, step = self._range
         places = np.rint((item.values - low) / np.where(step > 0, step, 1.0))
         values = np.clip(places, 0, self._levels - 1).astype(np.int64)

@@ -68,12 +68,18 @@ OF_TRAINING = (
 
 
 def finding(check: str, state: State, diagnostic: Diagnostic, value: float | None = None) -> dict[str, Any]:
-    """One finding; the module docstring explains its keys."""
+    """Build one finding; the module docstring explains its keys.
+
+    Args:
+        check: the check's name.
+        diagnostic: the code and parameters of the sentence that explains it.
+        value: the measured number, in the check's unit; None without one.
+    """
     return {"check": check, "state": state, "found": diagnostic, "value": value}
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark findings that only training decides as not applicable."""
+    """Set findings that depend on training to `not applicable`, for random weights."""
     return [
         {**f, "state": "not applicable", "found": Diagnostic("untrained", finding=f["found"])}
         if f["check"] in OF_TRAINING and f["state"] == "suspect"
@@ -83,5 +89,5 @@ def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def wrong(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The findings to look at: failed ones first, then suspect ones."""
+    """Select the findings that are failed or suspect, failed ones first."""
     return [f for state in ("failed", "suspect") for f in findings if f["state"] == state]

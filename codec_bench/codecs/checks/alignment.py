@@ -27,10 +27,11 @@ _LEAST_HZ = 300.0
 
 @dataclass(frozen=True, slots=True)
 class DelayEstimate:
-    """The largest cross-correlation of two signals in size.
+    """The delay at which the cross-correlation of two signals is largest in size.
 
     Args:
-        delay_samples: of the estimate, may be a fraction. correlation: normalised, negative if one signal is inverted.
+        delay_samples: positive if the estimate is late; may be a fraction.
+        correlation: normalised, -1 to 1; negative if one signal is inverted.
     """
 
     delay_samples: float
@@ -38,26 +39,37 @@ class DelayEstimate:
 
 
 def align_waves(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, longest_samples: int) -> DelayEstimate:
-    """Align two waveforms `(channels, samples)` with the module's weighting."""
+    """Estimate the delay between waveforms `(channels, samples)`, spectrally weighted.
+
+    Args:
+        longest_samples: the largest delay that is searched, in both directions.
+    """
     return _align(reference, estimate, longest_samples, rate_hz)
 
 
 def align_envelopes(reference: np.ndarray, estimate: np.ndarray, longest_samples: int) -> DelayEstimate:
-    """Align two envelopes `(samples,)`, without their means."""
+    """Estimate the delay between envelopes `(samples,)`, without their means.
+
+    Args:
+        longest_samples: the largest delay that is searched, in both directions.
+    """
     return _align((reference - reference.mean())[None], (estimate - estimate.mean())[None], longest_samples, None)
 
 
 def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about_samples: float) -> DelayEstimate:
-    """Align two waveforms by their common bands, near 0 or near `about_samples`.
+    """Estimate the delay between waveforms from coherent bands, near 0 or a guess.
 
-    The correlation is how well one delay explains the bands' phases; 0 with too few bands.
+    The returned correlation says how well one delay explains the bands' phases; it is 0 if too few bands are coherent.
+
+    Args:
+        about_samples: the guess.
     """
     candidates = [_coherent(reference, estimate, rate_hz, about) for about in {0, round(about_samples)}]
     return max(candidates, key=lambda one: one[1])[0]
 
 
 def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[DelayEstimate, float]:
-    """The alignment near a delay, and the total weight of the bands."""
+    """Estimate the delay near `about`; also return the total weight of coherent bands."""
     hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
@@ -82,6 +94,7 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
 
 
 def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> DelayEstimate:
+    """Find the largest absolute cross-correlation, at a fraction of a sample."""
     length = reference.shape[1]
     longest = min(longest, length - 1)
     size = quick_size(length + longest + 1)

@@ -25,13 +25,16 @@ _FRAME_S = 0.02  # of a codec that declares none
 
 @dataclass(slots=True)
 class BatchingCheck:
-    """Differences of clips in batches from the same clips alone.
+    """Differences between clips coded in batches and the same clips coded alone.
 
     Args:
-        frames, flips: compared code frames, and those that differ.
+        frames: how many code frames were compared.
+        flips: how many of these frames differ.
         wave: the largest difference of a sample; infinite if the shapes differ.
-        differing: indices of clips beyond the tolerances. worst: the one that differs most, or None. worst_batch,
-            worst_item: the indices of its batch, and its result there.
+        differing: indices of clips beyond the tolerances.
+        worst: index of the clip that differs most, or None.
+        worst_batch: the indices of the clips in that clip's batch.
+        worst_item: that clip's codes and output in the batch.
     """
 
     frames: int = 0
@@ -46,7 +49,14 @@ class BatchingCheck:
     def add(
         self, index: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
     ) -> None:
-        """Compare one clip of one batch with the same clip alone."""
+        """Compare one clip of a batch with the same clip coded alone.
+
+        Args:
+            index: of the clip.
+            alone: its codes and output, coded alone.
+            together: its codes and output in the batch.
+            batch: the indices of all clips of the batch.
+        """
         flips, frames = code_flips(alone[0], together[0])
         wave = 0.0
         if alone[1].samples.shape != together[1].samples.shape:
@@ -67,9 +77,9 @@ class BatchingCheck:
 
 
 def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
-    """Count frames in which two items' codes differ, and all; a packet is a frame.
+    """Count the frames in which two items' codes differ, and all frames.
 
-    Latents differ beyond `LATENT_TOLERANCE` of the largest latent.
+    Each packet counts as a frame. Latents differ if they are further apart than `LATENT_TOLERANCE` of the largest one.
     """
     if isinstance(codes, Latents) and isinstance(other, Latents):
         return latent_flips(np.asarray(codes.values), np.asarray(other.values))
@@ -94,10 +104,13 @@ def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
 
 
 def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
-    """Make clips that fit together badly in a batch.
+    """Cut clips to lengths that show errors of padding in a batch, and add silence.
+
+    The lengths include one frame plus a sample, and whole frames with one sample more and less.
 
     Args:
-        clips: at the codec's rates; the first is the longest result. frame_rate_hz: of the codec, or None.
+        clips: at one of the codec's rates; the first is the longest result.
+        frame_rate_hz: of the codec; None if it declares none.
     """
     first, rate = clips[0], clips[0].sample_rate_hz
     frame = max(2, round(rate / frame_rate_hz) if frame_rate_hz else round(_FRAME_S * rate))
@@ -109,7 +122,7 @@ def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Aud
 
 
 def batches_of(lengths: Sequence[int]) -> list[list[int]]:
-    """Batches of clips by length: all in three orders, and shortest with longest."""
+    """Choose batches of clip indices: all in three orders, and shortest with longest."""
     count = len(lengths)
     order = sorted(range(count), key=lambda k: lengths[k])
     pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]
@@ -118,10 +131,11 @@ def batches_of(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
-    """The codes and the output of each clip, coded alone.
+    """Encode and decode each clip alone; return its codes and output.
 
     Raises:
-        CodecFault: the codec gave something else than one item of the same length. Exception: the codec raised it.
+        CodecFault: the codec returned something else than one item of the same length.
+        Exception: the codec raised it.
     """
     results = []
     for clip in clips:
@@ -131,7 +145,13 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
 
 
 def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent, Audio]) -> bool:
-    """Whether a clip of a batch gives the same codes and output again."""
+    """Whether coding a batch again gives one clip the same codes and output.
+
+    Args:
+        clips: the batch.
+        index: of the compared clip in the batch.
+        item: the codes and output of this clip from the first time.
+    """
     codes, waves = recode(codec, clips)
     again = BatchingCheck()
     again.add(index, item, (codes[index], waves[index]))
@@ -141,14 +161,15 @@ def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent
 def try_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> BatchingCheck:
-    """Code every batch, and compare with the clips alone.
+    """Code each batch, and compare its clips with the same clips coded alone.
 
     Args:
-        alone: from `one_by_one`. batches: indices of each batch.
+        alone: codes and output of each clip, from `one_by_one`.
+        batches: the indices of the clips of each batch.
 
     Raises:
-        CodecFault: the codec gave something else than as many items of the same lengths. Exception: the codec raised
-            it.
+        CodecFault: the codec returned another number of items, or items of other lengths.
+        Exception: the codec raised it.
     """
     comparison = BatchingCheck()
     for batch in batches:

@@ -24,7 +24,7 @@ from codec_bench.codecs.checks.batching import (
     one_by_one,
     try_batches,
 )
-from codec_bench.codecs.checks.rates_and_channels import both_ends, future, wide
+from codec_bench.codecs.checks.rates_and_channels import check_causality, check_clip_ends, check_formats
 from codec_bench.codecs.checks.signals import rms
 from codec_bench.machine.process_state import preserved_torch_state
 from codec_bench.messages import Diagnostic
@@ -36,29 +36,32 @@ _LISTS: list[list[tuple[str, bool]]] = []
 
 
 def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
-    """Findings for every rate and channel count, silence, repetition and batches.
+    """Test a codec with all formats, short clips, silence, repetition and batches.
 
     Args:
-        clips: some speech as the codec takes it, of two seconds or so.
+        clips: speech of about two seconds each, at a rate and channel count of the codec.
+
+    Returns:
+        The findings, without those that only follow from another one.
     """
     clip = clips[0]
     unsteady = finding("causal label", "not applicable", Diagnostic("same_output_needed"))
-    together = _settled(codec, disagreeing(clips, codec.info.frame_rate_hz))
+    together = _check_repeats_and_batches(codec, disagreeing(clips, codec.info.frame_rate_hz))
     steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
     listed = [
-        tried("length", lambda: _lengths(codec, clip)),
-        *wide(codec, clips, steady=steady),
-        *try_checks("last frame", lambda: both_ends(codec, clip)),
-        tried("causal label", lambda: future(codec, clip) if steady else unsteady),
-        tried("file", lambda: _files(codec, clip)),
-        tried("digital silence", lambda: _silence(codec, clip)),
+        tried("length", lambda: _check_short_lengths(codec, clip)),
+        *check_formats(codec, clips, steady=steady),
+        *try_checks("last frame", lambda: check_clip_ends(codec, clip)),
+        tried("causal label", lambda: check_causality(codec, clip) if steady else unsteady),
+        tried("file", lambda: _check_files(codec, clip)),
+        tried("digital silence", lambda: _check_digital_silence(codec, clip)),
         *together,
     ]
     return without_consequences(listed)
 
 
 def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop findings that only follow from another one."""
+    """Drop suspect findings that only follow from another suspect finding."""
     wrong = {f["check"] for f in findings if f["state"] == "suspect"}
     drop: set[str] = set()
     if wrong & {"first frame", "last frame", "dropouts", "repeatable", "thread"}:
@@ -70,7 +73,8 @@ def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, A
     return [f for f in findings if f["state"] != "suspect" or f["check"] not in drop]
 
 
-def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
+def _check_repeats_and_batches(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
+    """Make the findings on repeats and batches for clips in hard batches."""
     batches = batches_of([clip.num_samples for clip in clips])
     return try_checks("batch", lambda: compare_repeats_and_batches(codec, clips, one_by_one(codec, clips), batches))
 
@@ -78,16 +82,21 @@ def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 def compare_repeats_and_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """The findings on changed input, repetition and batches.
+    """Check a codec for changed input, results that differ on repetition, and batches.
 
     Args:
-        clips: as the codec takes them, chosen to disagree. alone: from `one_by_one`. batches: indices of each batch.
+        clips: inputs of the codec, from `disagreeing` or similar.
+        alone: codes and output of each clip, from `one_by_one`.
+        batches: the indices of the clips of each batch.
+
+    Returns:
+        Three findings. Batches are not tested if the codec does not repeat its own output.
     """
     unchanged = tried("input", lambda: _check_input(codec, clips))
-    again = tried("repeatable", lambda: _repeated(codec, clips, alone))
+    again = tried("repeatable", lambda: _check_repetition(codec, clips, alone))
     if again["state"] != "ok":
         return [unchanged, again, finding("batch", "not applicable", Diagnostic("same_output_needed"))]
-    together = tried("batch", lambda: _batch(codec, clips, alone, batches))
+    together = tried("batch", lambda: _check_batches(codec, clips, alone, batches))
     if together["check"] == "repeatable":
         return [unchanged, together, finding("batch", "not applicable", Diagnostic("same_batch_needed"))]
     return [unchanged, again, together]
@@ -95,7 +104,7 @@ def compare_repeats_and_batches(
 
 @contextmanager
 def opened_files() -> Iterator[list[tuple[str, bool]]]:
-    """The files that Python opens inside, and whether to write to them."""
+    """Record the files that Python opens in this context, and which to write to."""
     _begin_to_listen()
     _LISTS.append([])
     try:
@@ -116,12 +125,12 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
 
 
 def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The finding of a check; `failed` with the reason if the codec raises."""
+    """Run a check that returns one finding; it is `failed` if the codec raises."""
     return try_checks(check, lambda: [look()])[0]
 
 
 def try_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The findings of checks; `failed` with the reason if the codec raises."""
+    """Run a check that returns findings; one `failed` finding if the codec raises."""
     try:
         return look()
     except MemoryError:
@@ -130,7 +139,8 @@ def try_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dic
         return [finding(check, "failed", fault_of(error))]
 
 
-def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
+def _check_short_lengths(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Check that clips of 1 to 801 samples keep their length, in every format."""
     info = codec.info
     kinds = [(rate, channels) for rate in sorted(set(info.sample_rates_hz)) for channels in info.channels]
     for rate, channels in kinds:
@@ -144,8 +154,8 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
     return finding("length", "ok", Diagnostic("length_kept", samples=SHORT))
 
 
-def _files(codec: Any, clip: Audio) -> dict[str, Any]:
-    """Whether `decode` opens a file that `encode` has written."""
+def _check_files(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Check that `decode` does not read a file that `encode` wrote."""
     segment = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # not coded before
     with opened_files() as files:
         codes = encode(codec, [segment])
@@ -159,7 +169,8 @@ def _files(codec: Any, clip: Audio) -> dict[str, Any]:
     return finding("file", "ok", Diagnostic("file_not_read"))
 
 
-def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
+def _check_digital_silence(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Check that digital silence stays quiet, and does not bring back an earlier clip."""
     (out,) = recode(codec, [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz)])[1]
     level = rms(out.samples)
     db = 20 * np.log10(max(level, 1e-10))
@@ -172,7 +183,7 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
 
 
 def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Whether the codec leaves its input unchanged."""
+    """Check that `encode` does not change the samples of its input."""
     clip = max(clips, key=lambda clip: clip.num_samples)
     passed = deepcopy(clip)
     with preserved_torch_state(codec):
@@ -183,8 +194,8 @@ def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
     return finding("input", "ok", Diagnostic("input_unchanged"), 0.0)
 
 
-def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
-    """Whether every clip alone gives the same again, in reverse order and another thread."""
+def _check_repetition(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
+    """Check that coding clips again, also in another thread, gives the same result."""
 
     def differing(places: Sequence[int]) -> BatchingCheck:
         again = BatchingCheck()
@@ -207,14 +218,15 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
 
 
 def _differences(comparison: BatchingCheck) -> dict[str, Any]:
-    """Parameters of a diagnostic; `wave` is None where lengths differ."""
+    """The counts of differences for a diagnostic; `wave` is None if lengths differ."""
     wave = comparison.wave if np.isfinite(comparison.wave) else None
     return {"flips": comparison.flips, "frames": comparison.frames, "wave": wave, "allowed": WAVE_TOLERANCE}
 
 
-def _batch(
+def _check_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
+    """Compare batches with single clips, and a differing batch with a second run."""
     comparison = try_batches(codec, clips, alone, batches)
     compared = {"clips": len(clips), "batches": len(batches)}
     if comparison.exact or (comparison.flips == 1 and comparison.wave <= WAVE_TOLERANCE):
@@ -235,7 +247,7 @@ def _batch(
 def _is_repeated(
     codec: Any, clips: Sequence[Audio], comparison: BatchingCheck, alone: Sequence[tuple[Sent, Audio]]
 ) -> bool:
-    """Whether the clip that differs most gives the same again, alone and in its batch."""
+    """Whether the clip that differs most repeats its result, alone and in its batch."""
     if comparison.worst is None or comparison.worst_item is None:
         return True
     batch = [clips[index] for index in comparison.worst_batch]

@@ -20,10 +20,10 @@ _PIECES_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class CompareJob(steps.CheckJob):
-    """The job of a codec's process.
+    """What the process of `verify-batching` gets: a codec, files and their shares.
 
     Args:
-        parts: the share of each file that is used, from its beginning.
+        parts: the share of each file that is used, from its beginning, 0 to 1.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.compare:Comparing"
@@ -33,14 +33,14 @@ class CompareJob(steps.CheckJob):
 
 
 class Comparing(Checking):
-    """Compares the batches of one codec with one by one."""
+    """Runs the step `batches`: one codec's batches against its single clips."""
 
     def _batches(self) -> dict[str, dict[str, Any]]:
         return {"batches": compare_batches(self._codec, self._request)}
 
 
 def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list[Audio]:
-    """The clips of (id, path), each cut to its share."""
+    """Read files of (id, path), each cut to its share from the beginning."""
     clips = []
     for (_, path), share in zip(files, parts, strict=True):
         audio = Audio.read(path)
@@ -49,7 +49,7 @@ def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list
 
 
 def compare_batches(codec: Any, request: CompareJob) -> dict[str, Any]:
-    """The differences of batches from one by one.
+    """Code clips in batches and alone; return the differences as JSON values.
 
     Raises:
         Exception: the codec raised it.

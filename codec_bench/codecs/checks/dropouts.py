@@ -19,10 +19,13 @@ _DROP_DB, _LARGEST_LOSS_DB, _SILENT_DB = 40.0, 30.0, -80.0
 
 @dataclass(frozen=True, slots=True)
 class Dropouts:
-    """Losses of one clip in seconds.
+    """Seconds of a clip that are silent in the estimate but not in the reference.
 
     Args:
-        start_s, end_s: from the beginning, and up to the end. inside_s: between them. at_s: start of the first inside.
+        start_s: from the beginning of the clip.
+        end_s: up to its end.
+        inside_s: the sum of all between.
+        at_s: start of the first one inside.
     """
 
     start_s: float = 0.0
@@ -32,7 +35,13 @@ class Dropouts:
 
 
 def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Dropouts:
-    """The losses of a clip `(channels, samples)`; none where all of it is silent."""
+    """Find where the estimate is silent but the reference is loud.
+
+    An estimate that is silent throughout is lost up to its end.
+
+    Args:
+        reference, estimate: `(channels, samples)`.
+    """
     dropped, present = find_dropped_windows(reference, estimate, rate_hz)
     if not dropped.any():
         return Dropouts()
@@ -50,7 +59,7 @@ def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
 
 
 def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each window is loud and lost, and anything remains: `(windows,)`."""
+    """Return which windows the estimate lost, and which ones with sound it kept."""
     window = max(1, round(WINDOW_S * rate_hz))
     before, after = _levels_db(reference, window), _levels_db(estimate, window)
     loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)

@@ -30,7 +30,7 @@ _DEAD_SHARE, _DEAD_FRAMES = 0.99, 1000  # one code in this share of as many fram
 
 
 class LabelChecks:
-    """Compares the codes of some clips with the codec's declarations."""
+    """Compares the codes of some clips with the codec's declared rates and bitrate."""
 
     def __init__(self) -> None:
         self._seconds = self._sent = self._nominal = self._of_clips = self._tokens = 0.0
@@ -62,13 +62,14 @@ class LabelChecks:
         self._side_info.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
 
     def _span(self, number: int, stream: CodeStream) -> None:
-        """Counts the codes of each codebook."""
+        """Count how often each codebook of a stream used each code."""
         for book, row in enumerate(np.asarray(stream.values)):
             if row.size and stream.cardinality > 1:
                 codes, counts = np.unique(row, return_counts=True)
                 self._codes.setdefault((number, book), Counter()).update(dict(zip(codes.tolist(), counts.tolist())))
 
     def _constant(self) -> list[dict[str, Any]]:
+        """Find codebooks that give the same code in all or nearly all frames."""
         constant = []
         for position, counts in self._codes.items():
             ((code, most),), frames = counts.most_common(1), counts.total()
@@ -91,7 +92,7 @@ class LabelChecks:
         self._frames_allowed += rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
 
     def findings(self, info: CodecInfo) -> list[dict[str, Any]]:
-        """The findings over all clips."""
+        """Compare the totals over all clips with the declarations; return the findings."""
         if not self._seconds:
             return []
         if self._no_bits is not None:
@@ -100,6 +101,7 @@ class LabelChecks:
         return [*rates, *self._uncounted(), *self._constant()]
 
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
+        """Compare the bits per second of the codes with the declared bitrate."""
         declared = info.nominal_bitrate_bps
         nominal, sent = self._nominal / self._seconds, self._sent / self._seconds
         if declared is None:
@@ -111,6 +113,7 @@ class LabelChecks:
         return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", diagnostic, share)
 
     def _token_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
+        """Compare the tokens per second of the codes with the declared rate."""
         declared, measured = info.tokens_per_s, self._tokens / self._seconds
         if declared is None or abs(measured - declared) <= _RATE_SHARE * declared:
             return []
@@ -118,6 +121,7 @@ class LabelChecks:
         return [finding("token label", "suspect", diagnostic, measured / declared - 1 if declared else None)]
 
     def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
+        """Compare the streams' frame rates and frame counts with the declared rate."""
         out = []
         declared = info.frame_rate_hz
         if self._rates and declared and not any(abs(rate - declared) <= 1e-3 * declared for rate in self._rates):
@@ -129,7 +133,7 @@ class LabelChecks:
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
-        """Uncounted side information that grows with the clip; constant parts, such as a header, may be omitted."""
+        """Find side information that grows with the clip but is not in the counted bits."""
         seconds, bits = np.array(self._side_info).T
         spread = seconds - seconds.mean()
         if not (spread @ spread) > 0:
@@ -142,11 +146,12 @@ class LabelChecks:
 
 
 def side_bits(side_info: Mapping[str, Any]) -> float:
-    """The bits of the values of `Codes.side` as they are."""
+    """Count the bits of the values of `Codes.side` in their present form."""
     return 8.0 * sum(map(_bytes, side_info.values()))
 
 
 def _bytes(value: Any) -> int:
+    """Count the bytes of text, numbers (4 each) and arrays, also inside lists."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, Mapping):

@@ -17,10 +17,14 @@ _LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of s
 
 
 class ProfileClips:
-    """The clips of one profile, read when needed.
+    """Clips for the checks of one codec, read when needed.
 
     Args:
-        files: (id, path) of every clip. limit: the most clips held in memory.
+        files: (id, path) of every clip.
+        limit: how many clips `first_clips` holds in memory at most.
+
+    Attributes:
+        unreadable: the error message of each clip that could not be read, by id.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], codec: Any, limit: int = 8) -> None:
@@ -28,11 +32,11 @@ class ProfileClips:
         self.unreadable: dict[str, str] = {}
 
     def ready(self, audio: Audio) -> list[Audio]:
-        """A codec's inputs for a clip, as in the engine: one piece, or one per channel."""
+        """Convert a clip to the codec's inputs, as in the engine: one, or one per channel."""
         return ready(audio, self._codec.info)
 
     def read(self) -> Iterator[tuple[str, Audio]]:
-        """Every readable clip with its id; the others go to `unreadable`."""
+        """Yield every readable clip with its id, and add the others to `unreadable`."""
         for name, path in self.files:
             try:
                 audio = Audio.read(path)
@@ -42,7 +46,7 @@ class ProfileClips:
             yield name, audio
 
     def batches(self, batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
-        """Batches of similar clips, each of at most `batch_s` padded seconds."""
+        """Yield batches of clips of similar length, of up to `batch_s` padded seconds."""
         window: list[tuple[str, Audio]] = []
         for entry in self.read():
             window.append(entry)
@@ -53,7 +57,7 @@ class ProfileClips:
 
     @cached_property
     def first_clips(self) -> list[Audio]:
-        """The first clips as the codec takes them, one piece of each.
+        """The first clips as inputs of the codec; of a split clip, only the first channel.
 
         Raises:
             UserError: no clip can be read.
@@ -74,12 +78,12 @@ class ProfileClips:
         return [name for name, _ in self.files if name not in self.unreadable][: len(self.first_clips)]
 
     def cut(self, count: int, seconds: float) -> list[Audio]:
-        """The first `count` pieces, each cut to at most this many seconds."""
+        """Cut the first `count` inputs to at most this many seconds."""
         clips = self.first_clips[:count]
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
-        """One piece of exactly this length, of repeated clips of one rate."""
+        """Join and repeat clips of one rate to an input of exactly this length."""
         first = self.first_clips[0]
         kind = first.sample_rate_hz, first.channels
         fitting = [c.samples for c in self.first_clips if (c.sample_rate_hz, c.channels) == kind]
@@ -90,6 +94,7 @@ class ProfileClips:
 
 
 def _fill(window: list[tuple[str, Audio]], batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
+    """Group clips, longest first, into batches of at most `batch_s` padded seconds."""
     batch: list[tuple[str, Audio]] = []
     for entry in sorted(window, key=lambda e: -e[1].duration_s):
         if batch and batch[0][1].duration_s * (len(batch) + 1) > batch_s:

@@ -31,10 +31,13 @@ _SENT = (0, 1)
 
 
 def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | Diagnostic]:
-    """Findings of a few pieces, and codes to send, or why there are none.
+    """Check a codec with a few short segments, and serialise two items' codes.
 
     Args:
-        clips: some audio of the run, at least one; at most `CLIPS` are used.
+        clips: audio of the run, at least one; at most `CLIPS` are used.
+
+    Returns:
+        The findings, and the serialised codes for another process, or why there are none.
     """
     pieces = _pieces(codec, clips)
     try:

@@ -58,21 +58,25 @@ _FRAMES, _PARTS, _LONG_S = 10, (0.37, 0.81), (0.7, 1.0, 1.3)
 _DROP_DB = -20.0
 
 
-def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
-    """Findings for all rates and channel counts; one `ok` if nothing is wrong.
+def check_formats(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
+    """Test a codec at every declared rate and channel count.
 
     Args:
-        clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
+        clips: speech.
+        steady: whether the codec repeats its output on the same input, so that batches can be compared.
+
+    Returns:
+        One finding for each check that fails; a single `ok` if none does.
     """
     info = codec.info
     by_check: dict[str, dict[str, Any]] = {}
-    untold: list[str] = []
+    unknown_delays: list[str] = []
     folded: list[str] = []
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
         signal_format = {"rate_hz": rate, "channels": channels}
         first = steady and (rate, channels) == kinds[0]
-        looked = _looked_at(codec, clips, rate, channels, untold, folded, alone=first)
+        looked = _check_format(codec, clips, rate, channels, unknown_delays, folded, alone=first)
         try:
             for check, diagnostic, value in looked:
                 of_format = Diagnostic("at_format", **signal_format, finding=diagnostic)
@@ -87,17 +91,33 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
         notes = [finding("channels", "not applicable", Diagnostic("folded_below", kinds=folded))]
     if by_check:
         return [*by_check.values(), *notes]
-    return [finding("every rate", "ok", Diagnostic("every_rate", kinds=len(kinds), delay_unknown=untold)), *notes]
+    return [
+        finding("every rate", "ok", Diagnostic("every_rate", kinds=len(kinds), delay_unknown=unknown_delays)),
+        *notes,
+    ]
 
 
-def _looked_at(
-    codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], folded: list[str], *, alone: bool
+def _check_format(
+    codec: Any,
+    clips: Sequence[Audio],
+    rate: int,
+    channels: int,
+    unknown_delays: list[str],
+    folded: list[str],
+    *,
+    alone: bool,
 ) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Check, diagnostic and value of each fault with one kind of audio.
+    """Code the test signal at one rate and channel count; yield the faults found.
 
-    An unknown delay is added to `untold`; a low bitrate that excuses one sound for both channels, to `folded`.
+    Args:
+        unknown_delays: gets this format if its delay cannot be determined.
+        folded: gets the rate if both channels carry one sound at a bitrate that excuses it.
+        alone: whether to compare the long clip alone with the same clip in a batch.
+
+    Yields:
+        The check's name, diagnostic and value.
     """
-    sound, places = _sound(clips, rate, channels)
+    sound, places = _make_test_signal(clips, rate, channels)
     length = round(_SHORT_S * rate)
     start = max(0, min(int(np.abs(sound[0, : places[0][1]]).argmax()) - length // 2, places[0][1] - length))
     short = sound[:, start : start + length]
@@ -116,16 +136,16 @@ def _looked_at(
                 yield "repeatable", Diagnostic("long_clip_unsteady"), together.wave
     pieces = [(sound[:, a:b], outputs[0].samples[:, a:b]) for a, b in places]
     quiet = tried[2].samples, outputs[2].samples
-    silent = list(_missing([*pieces, quiet]))
+    silent = list(_find_silent_segments([*pieces, quiet]))
     yield from silent
     spoken = sound.copy()
     spoken[:, slice(*places[_TONES])] = 0
     if not silent and (dropouts := find_dropouts(spoken, outputs[0].samples, rate)) != Dropouts():
         dropped_s = dropouts.start_s + dropouts.inside_s + dropouts.end_s
         yield "dropouts", Diagnostic("long_clip_loses", **dropout_parameters(dropouts)), dropped_s
-    if not (yield from _delayed([*pieces, quiet], places, rate)):
-        untold.append(f"{rate} Hz, {channels} channel{'' if channels == 1 else 's'}")
-    yield from _levels([pieces[0], quiet], rate)
+    if not (yield from _find_delays([*pieces, quiet], places, rate)):
+        unknown_delays.append(f"{rate} Hz, {channels} channel{'' if channels == 1 else 's'}")
+    yield from _find_level_changes([pieces[0], quiet], rate)
     if channels > 1:
         yield from _between_channels(*pieces[_BOTH], rate)
     tops = [flat_top(*pieces[index]) for index in _SPEECH]
@@ -134,7 +154,7 @@ def _looked_at(
     if jumps := sum(count_wraps(*pieces[index]) for index in _SPEECH):
         yield "clipping", Diagnostic("wraps", samples=jumps), float(jumps)
     if channels == 2:
-        crossed = list(_crossed(pieces))
+        crossed = list(_find_crosstalk(pieces))
         if (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
             yield from crossed
         elif crossed and crossed[0][2] > _FOLDS_DB:
@@ -143,8 +163,8 @@ def _looked_at(
     yield from _find_mismatches(in_long, *[(a.samples, b.samples) for a, b in zip(tried[1:], outputs[1:])])
 
 
-def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """The audio `(channels, samples)`, and the spans of its four pieces."""
+def _make_test_signal(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Build the test signal `(channels, samples)`, and the spans of its four segments."""
     resampled = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
     speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in resampled]
     one, other = (_FULL * x / max(1e-6, float(np.abs(x).max())) for x in speech)
@@ -161,8 +181,8 @@ def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray
     return np.concatenate(chunks, axis=1).astype(np.float32), places
 
 
-def _missing(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Pieces that come back as silence."""
+def _find_silent_segments(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
+    """Find segments whose output is silent."""
     for number, (a, b) in enumerate(pieces):
         if _db(rms(b), rms(a)) < _SILENT_DB:
             yield "silence", Diagnostic("piece_silent", piece=_NAMES[number]), float(number)
@@ -173,10 +193,10 @@ _NAMES = (
 )  # fmt: skip
 
 
-def _delayed(
+def _find_delays(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
 ) -> Generator[tuple[str, Diagnostic, float], None, bool]:
-    """Pieces of speech that are inverted, late, or drift; returns whether all could be aligned."""
+    """Find inverted, late or drifting speech; return whether all delays are known."""
     short = round(0.4 * rate)
     alignments = []
     for number in (*_SPEECH, len(pieces) - 1):
@@ -211,10 +231,12 @@ def _delayed(
     return True
 
 
-def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Iterator[tuple[str, Diagnostic, float]]:
-    """A piece at -30 dB that comes back much louder than one at full scale, relative to its input.
+def _find_level_changes(
+    pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int
+) -> Iterator[tuple[str, Diagnostic, float]]:
+    """Find a segment at -30 dB whose gain is far above the gain at full scale.
 
-    It may come back quieter: codebooks of absolute values map quiet frames to their smallest vector.
+    A lower gain is allowed: codebooks of absolute values map quiet frames to their smallest vector.
     """
     if any(_db(rms(b), rms(a)) < _SILENT_DB for a, b in pieces):
         return
@@ -225,7 +247,7 @@ def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Itera
 
 
 def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple[str, Diagnostic, float]]:
-    """One sound in all channels that comes back with another sign, delay or level in one of them."""
+    """Find differences in sign, delay or level between channels with the same input."""
     half = a.shape[1] // 2
     for channel in range(1, len(b)):
         change = _db(rms(b[channel]), rms(b[0])) - _db(rms(a[channel]), rms(a[0]))
@@ -248,7 +270,7 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
 
 
 def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
-    """The delay of a piece; the correlation is 0 if it cannot be determined."""
+    """Estimate the delay of a segment; the correlation is 0 if it is unknown."""
     near = align_coherent(a, b, rate, 0.0)
     if abs(near.correlation) >= COHERENT:
         return near
@@ -256,8 +278,8 @@ def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
     return wave if abs(wave.correlation) >= CORRELATED else DelayEstimate(0.0, 0.0)
 
 
-def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Sounds of one channel that come back in the other."""
+def _find_crosstalk(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
+    """Find sounds of one input channel in the other output channel."""
     sides = ((pieces[0][1][1], pieces[0][1][0]), (pieces[2][1][0], pieces[2][1][1]))
     worst = max(_db(rms(leak), rms(sound)) for leak, sound in sides)
     if worst > -_FOLDS_DB:
@@ -269,7 +291,7 @@ def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[
 
 
 def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """A sound that differs alone from within a longer clip, or is worse at full scale than at -30 dB."""
+    """Find large differences in SNR of one sound alone, in a longer clip, and quiet."""
     in_long, alone, quiet = (min(_SNR_CAP_DB, _db(rms(a), rms(a - b))) for a, b in same)
     if abs(alone - in_long) > _SNR_DB:
         diagnostic = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
@@ -283,8 +305,8 @@ def _db(one: float, other: float) -> float:
     return 20 * float(np.log10(max(one, 1e-9) / max(other, 1e-9)))
 
 
-def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
-    """Whether clips with loud ends come back whole, at several lengths."""
+def check_clip_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
+    """Check that the first and last frame of loud clips are kept, at several lengths."""
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     lengths = [k * hop for k in range(1, _FRAMES + 1)]
@@ -317,13 +339,13 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
 
 
 def _from(clip: Audio, start: int, length: int) -> Audio:
-    """A piece of this length from a sample on; short clips are repeated."""
+    """Cut `length` samples from a start; short clips are repeated."""
     places = np.arange(start, start + length)
     return Audio(np.take(clip.samples, places, axis=1, mode="wrap"), clip.sample_rate_hz)
 
 
-def future(codec: Any, clip: Audio) -> dict[str, Any]:
-    """Whether a codec declared causal changes its output before its input changes."""
+def check_causality(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Check that the output of a codec declared causal depends on no later input."""
     info, rate = codec.info, clip.sample_rate_hz
     if not info.causal:
         return finding("causal label", "not applicable", Diagnostic("not_declared_causal"))

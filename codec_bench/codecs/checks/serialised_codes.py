@@ -26,22 +26,25 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class CannotSend(Exception):
-    """Codes hold something that is no number, text or array; the message names it."""
+    """Codes hold a value that is no number, text or array, so no bytes can be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Codes as sent, and the audio that the encoder's process decoded them to.
+    """Serialised codes, and the audio that the encoding process decoded from them.
+
+    Another process decodes the same bytes and compares.
 
     Args:
-        codes: the bytes of each item. waves: float32 `(channels, samples)` of each.
+        codes: the bytes of each item, from `to_bytes`.
+        waves: float32 `(channels, samples)` of each item.
     """
 
     codes: tuple[bytes, ...]
     waves: tuple[np.ndarray, ...]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file."""
+        """Write the codes and waveforms to an `.npz` file."""
         arrays = {f"wave {k}": wave for k, wave in enumerate(self.waves)}
         arrays |= {f"codes {k}": np.frombuffer(codes, np.uint8) for k, codes in enumerate(self.codes)}
         with open(path, "wb") as file:
@@ -49,7 +52,7 @@ class Parcel:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Parcel:
-        """Read a file of `write`."""
+        """Read a file that `write` wrote."""
         with np.load(path, allow_pickle=False) as file:
             places = range(len(file.files) // 2)
             codes = tuple(file[f"codes {k}"].tobytes() for k in places)
@@ -57,7 +60,7 @@ class Parcel:
 
 
 def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
-    """Pack some items.
+    """Serialise the codes of items, with their decoded audio.
 
     Raises:
         CannotSend: codes hold something that cannot be written as bytes.
@@ -66,12 +69,12 @@ def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
 
 
 def unsent(reason: Diagnostic) -> dict[str, Any]:
-    """The finding of a codec that was not checked, and why."""
+    """Build the finding `not applicable` of a codec whose codes were not serialised."""
     return finding(CHECK, "not applicable", reason)
 
 
 def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
-    """The finding of decoding a parcel in this process, which has not encoded it.
+    """Decode serialised codes in this process, and compare with the encoding process.
 
     Raises:
         Exception: the codec raised it.
@@ -149,13 +152,14 @@ def from_bytes(content: bytes) -> Sent:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON gives a value back unchanged."""
+    """Whether a value is the same after writing and reading it as JSON."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
     return type(value) in _PLAIN or (isinstance(value, list) and all(map(_is_plain, value)))
 
 
 def _array(value: Any, name: str) -> np.ndarray:
+    """Return a value as an array of numbers; raise CannotSend for anything else."""
     array = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
     if array is None or array.dtype.kind not in "biuf":
         kind = type(value).__name__ if array is None else f"array of {array.dtype}"

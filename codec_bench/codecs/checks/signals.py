@@ -65,7 +65,7 @@ class SignalChecks:
         self._worst_clip = ("", 0)
 
     def add(self, name: str, reference: Audio, estimate: Audio) -> None:
-        """Compare one item."""
+        """Compare one clip; its results are added to those of earlier clips."""
         a, b = reference.samples, estimate.samples
         self._samples += b.size
         full = np.abs(a) >= _FULL_SCALE
@@ -107,7 +107,7 @@ class SignalChecks:
         return [*all_findings, self._constant(), self._dropouts()]
 
     def _dropouts(self) -> dict[str, Any]:
-        """Audio lost at the start, inside or at the end of clips; lost clips belong to `silence`."""
+        """Report audio lost at the start, inside or at the end of clips."""
         if not self._dropout_list:
             return finding("dropouts", "ok", Diagnostic("no_dropouts"), 0.0)
         seconds = sum(dropouts.start_s + dropouts.inside_s + dropouts.end_s for _, dropouts in self._dropout_list)
@@ -117,6 +117,7 @@ class SignalChecks:
         return finding("dropouts", "suspect", diagnostic, seconds)
 
     def _polarity(self) -> dict[str, Any]:
+        """Report whether most clips are inverted."""
         clear = [wave for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
         if not clear or len(clear) < len(self._waves) / 2:
             clear = [band for band in self._bands if abs(band.correlation) >= COHERENT]
@@ -132,6 +133,7 @@ class SignalChecks:
         return finding("polarity", "ok", Diagnostic("sign_kept", correlation=median), median)
 
     def _delay(self, rate: int) -> dict[str, Any]:
+        """Report the common delay of the clips: from waveforms, bands, or else envelopes."""
         waves = [wave for wave in self._waves if abs(wave.correlation) >= CORRELATED]
         bands = [band for band in self._bands if abs(band.correlation) >= COHERENT]
         for measured, basis in ((waves, "waves"), (bands, "bands")):
@@ -154,6 +156,7 @@ class SignalChecks:
         return finding(DELAY, "not applicable", Diagnostic("delay_unknown"))
 
     def _clipping(self) -> dict[str, Any]:
+        """Report samples beyond full scale, and outputs that are cut at a level."""
         share = self._clipped / max(1, self._samples)
         diagnostic = Diagnostic(
             "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._beyond,
@@ -167,6 +170,7 @@ class SignalChecks:
         return finding("clipping", "suspect" if suspect else "ok", diagnostic, share)
 
     def _silence(self) -> dict[str, Any]:
+        """Report clips whose output is silent."""
         if not self._silent:
             return finding("silence", "ok", Diagnostic("no_silent_estimate"), 0.0)
         count = len(self._silent)
@@ -174,6 +178,7 @@ class SignalChecks:
         return finding("silence", "suspect", diagnostic, float(count))
 
     def _level(self) -> dict[str, Any]:
+        """Report the median gain of the output in dB."""
         if not self._levels:
             return finding("level", "not applicable", Diagnostic("no_sound"))
         level = float(np.median(self._levels))
@@ -181,6 +186,7 @@ class SignalChecks:
         return finding("level", state, Diagnostic("level", level_db=level), level)
 
     def _constant(self) -> dict[str, Any]:
+        """Report the median constant offset of the output."""
         if not self._constants:
             return finding("constant", "not applicable", Diagnostic("nothing_decoded"))
         constant = float(np.median(self._constants))
@@ -189,22 +195,31 @@ class SignalChecks:
 
 
 def _agree(lags: list[float], of: int, within: float) -> bool:
-    """Whether at least three clips and half of all have a delay, half of these this close to their median."""
+    """Whether enough clips have a delay, and half of these are close to their median.
+
+    Args:
+        lags: the known delays.
+        of: the number of all clips.
+        within: the largest median distance from the median.
+    """
     enough = len(lags) >= max(_AGREEING, of / 2)
     return enough and bool(np.median(np.abs(np.array(lags) - np.median(lags))) <= within)
 
 
 def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
-    """The largest group of alignments within `AGREE_SAMPLES` of one of them."""
+    """Return the largest group of delays within `AGREE_SAMPLES` of one of them."""
     near = lambda lag: [one for one in measured if abs(one.delay_samples - lag) <= AGREE_SAMPLES]  # noqa: E731
     return max((near(middle.delay_samples) for middle in measured), key=len, default=[])
 
 
 def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = False) -> float:
-    """The smallest common delay in samples that low bitrates do not cause.
+    """Return the smallest delay in samples that counts as a fault.
+
+    It is larger for low correlations, since low bitrates shift bands a little.
 
     Args:
-        agreed: from `agreeing`. rough: whether only some bands were compared.
+        agreed: delays from `agreeing`.
+        rough: whether only some bands were compared.
     """
     lags = [one.delay_samples for one in agreed]
     if rough or np.median([abs(one.correlation) for one in agreed]) < WELL_CORRELATED:
@@ -235,21 +250,25 @@ def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float
 
 
 def loudest(clip: Audio, seconds: float) -> Audio:
-    """The loudest piece of this length, or the whole clip if it is shorter."""
+    """Cut the loudest segment of this length; shorter clips stay whole."""
     length = max(1, round(seconds * clip.sample_rate_hz))
     start = loudest_at(clip.samples, length)
     return Audio(clip.samples[:, start : start + length], clip.sample_rate_hz)
 
 
 def loudest_at(samples: np.ndarray, length: int) -> int:
-    """The start of the loudest piece of this length, in steps of a quarter of it."""
+    """Return the start of the loudest segment, in steps of a quarter of its length.
+
+    Args:
+        length: of the segment, in samples.
+    """
     sums = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64).sum(axis=0))])
     starts = np.arange(0, max(1, samples.shape[1] - length + 1), max(1, length // 4))
     return int(starts[(sums[np.minimum(starts + length, samples.shape[1])] - sums[starts]).argmax()])
 
 
 def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """The level at which only the estimate is cut; 0 if it is not."""
+    """Return the level at which only the estimate is clipped; 0 if it is not."""
     top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
     at_top = np.abs(estimate) >= _FLAT * top
     cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes what is lower to its top as well
@@ -259,7 +278,7 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """Count samples that wrap like overflowing integers, unlike the reference's."""
+    """Count the estimate's samples that wrap around like overflowing integers."""
     from scipy.ndimage import maximum_filter1d
 
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))

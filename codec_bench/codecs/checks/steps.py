@@ -49,14 +49,19 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """The job of one codec's process.
+    """What the process that checks one codec gets.
 
     Args:
-        codec: its name. options: further arguments of its class. files: (id, path) of every clip.
-        device: `cpu` or `cuda:N`. settings: limits of the process. steps: in order; `load` is always done.
+        codec: its name.
+        options: further arguments of its class.
+        files: (id, path) of every clip.
+        device: `cpu` or `cuda:N`.
+        settings: limits of the process.
+        steps: names of the steps, in order; `load` is always done.
 
     Attributes:
-        PROGRAM: the class that does the steps, as `module:Class`. SECTIONS: every step with its sections.
+        PROGRAM: the class that does the steps, as `module:Class`.
+        SECTIONS: every step with the names of its results.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.steps:Checking"
@@ -76,20 +81,20 @@ class CheckJob:
 
 
 class Watched:
-    """A codec that announces its calls, so the parent notices one that hangs."""
+    """A codec that announces each call, so that the parent notices one that hangs."""
 
     def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
         self._codec, self._announce = codec, announce
         self.info = codec.info
 
     def encode(self, batch: Sequence[Any]) -> Any:
-        """As the codec's own."""
+        """Announce the call, and encode."""
         self._announce()
         with preserved_torch_state(self._codec):
             return self._codec.encode(batch)
 
     def decode(self, codes: Sequence[Any]) -> Any:
-        """As the codec's own."""
+        """Announce the call, and decode."""
         self._announce()
         with preserved_torch_state(self._codec):
             return self._codec.decode(codes)
@@ -99,13 +104,13 @@ class Watched:
 
 
 class Checking:
-    """Does the steps of one codec.
+    """Runs the steps of one codec's checks.
 
     Args:
         announce: called before every call of the codec.
 
     Attributes:
-        parcel: codes for another process, once the step `sent` has run; there, the input of the step `elsewhere`.
+        parcel: serialised codes. The step `sent` sets it; in another process it is the input of the step `elsewhere`.
     """
 
     parcel: Parcel | None = None
@@ -118,7 +123,7 @@ class Checking:
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
-        """Run a step; its sections as JSON values and diagnostics, failures as reasons."""
+        """Run a step; return its results as JSON values, and failures as diagnostics."""
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
@@ -129,14 +134,16 @@ class Checking:
         return plain
 
     def step(self, name: str) -> dict[str, dict[str, Any]]:
-        """Run a step and return its sections.
+        """Run a step; return its results by section.
 
         Raises:
-            NotApplicable: the step does not apply to this codec. Exception: the codec raised it.
+            NotApplicable: the step does not apply to this codec.
+            Exception: the codec raised it.
         """
         return getattr(self, f"_{name}")()
 
     def _load(self) -> dict[str, dict[str, Any]]:
+        """Load the codec and open the clips."""
         took = self._loaded()
         codec = self._codec
         if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was requested
@@ -146,7 +153,7 @@ class Checking:
         return {"info": asdict(codec.info), "load": took}
 
     def _loaded(self) -> dict[str, Any]:
-        """Load the codec; return facts about loading."""
+        """Load the codec; return the measurements of loading."""
         from codec_bench.codecs import load_codec
 
         codec = load_codec(self._request.codec, device=self._request.device, **self._request.options)
@@ -154,13 +161,14 @@ class Checking:
         return {}
 
     def _contract(self) -> dict[str, dict[str, Any]]:
-        """The first two clips, cut to different lengths, as one batch."""
+        """Code two clips of different lengths as one batch."""
         clips = self._material.cut(2, _CONTRACT_S)
         lengths = [max(1, clip.num_samples * (3 - k) // 3) for k, clip in enumerate(clips)]
         recode(self._codec, [Audio(c.samples[:, :n], c.sample_rate_hz) for c, n in zip(clips, lengths)])
         return {"contract": {"items": len(clips)}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
+        """Code every clip, and compare signals, labels and shapes of codes."""
         looks, labels, shapes = SignalChecks(), LabelChecks(), OneShape(self._codec.info.name)
         for name, segment, codes, out in self._recoded():
             shapes.add(codes)
@@ -170,7 +178,7 @@ class Checking:
         return {"findings": {"findings": [*looks.findings(rate_hz), *labels.findings(self._codec.info)]}}
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
-        """Every clip, or each of its channels, with its id, codes and output."""
+        """Code every clip; yield the id, input, codes and output of each of its inputs."""
         for batch in self._material.batches(self._batch_s):
             pieces: list[Audio] = []
             owners: list[str] = []
@@ -182,7 +190,7 @@ class Checking:
             yield from zip(owners, pieces, codes, decoded)
 
     def _coded(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
-        """Codes and output of a batch, halved when memory runs out."""
+        """Code a batch; halve it when memory runs out."""
         from codec_bench.machine.memory import give_back, out_of_memory
 
         try:
@@ -206,7 +214,7 @@ class Checking:
         return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
 
     def _sent(self) -> dict[str, dict[str, Any]]:
-        """Code two clips for another process."""
+        """Encode and serialise two clips for another process."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
         results = one_by_one(self._codec, pieces)
         try:
@@ -221,7 +229,7 @@ class Checking:
 
 
 def all_of(request: CheckJob, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
-    """Every section of a step, with one state and one reason."""
+    """Give every section of a step one state and one reason."""
     return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
 
 
@@ -231,14 +239,14 @@ def _plain(value: Any) -> Any:
 
 
 class OneShape:
-    """Whether all items of the codec `name` have the same streams."""
+    """Checks that all clips have the same streams of codes."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._first: list[tuple[Any, ...]] | None = None
 
     def add(self, codes: Sent) -> None:
-        """Compare one item.
+        """Compare the streams of one clip with the first clip's.
 
         Raises:
             CodecFault: its streams have another number, size or cardinality than earlier items'.
@@ -254,7 +262,10 @@ class OneShape:
 
 
 def gather_findings(sections: dict[str, Any]) -> None:
-    """Merge a codec's findings, without the sections that only look for faults."""
+    """Move the findings of all steps to the section `findings`, in place.
+
+    Sections that hold only findings are removed. A failed step becomes a failed finding.
+    """
     listed = list(sections["findings"].get("findings", []))
     sent = sections.pop("sent")
     for step, check in (("probe", "odd input"), ("stream", "stream"), ("elsewhere", CHECK)):

@@ -32,9 +32,13 @@ class Streamed:
     """The results of streaming one clip.
 
     Args:
-        codes, waves: of every step. encode_s, decode_s: seconds of each.
-        missing_samples: of the decoder at the end of the clip. late_codes, owed: codes of the silence that followed,
-            and what they decoded to.
+        codes: of every step.
+        waves: the output of every step.
+        encode_s: seconds that each step took to encode.
+        decode_s: seconds that each step took to decode.
+        missing_samples: how many the decoder still owes at the end of the clip.
+        late_codes: the codes of the silence that follows the clip.
+        owed: the output decoded from `late_codes`.
     """
 
     step_samples: int
@@ -48,7 +52,7 @@ class Streamed:
 
 
 def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
-    """The stream of a codec, or why there is none."""
+    """Open a codec's stream, or return why it has none."""
     if not callable(getattr(codec, "streaming", None)):
         return Diagnostic("no_streaming")
     try:
@@ -59,7 +63,7 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
 
 
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
-    """Feed a clip step by step, then up to a second of silence to flush it."""
+    """Code a clip step by step, then up to a second of silence to flush the stream."""
     process = os.getpid()
     with stream as running:
         streamed, process = Streamed(int(running.step_samples)), os.getpid()
@@ -89,7 +93,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
 
 
 def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Stream some seconds of the clips, and compare."""
+    """Stream 2 to 6 seconds of the clips, and compare with coding them at once."""
     stream = open_stream(codec)
     if isinstance(stream, Diagnostic):
         return finding("stream", "not applicable", stream)
@@ -103,7 +107,13 @@ def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict[str, Any]:
-    """Whether a stream gave all of a clip, equal to decoding the whole (`decoded`)."""
+    """Compare a stream's output with the input and with coding the clip at once.
+
+    Args:
+        clip: the input.
+        decoded: the output for the whole clip in one call.
+        streamed: the result of `stream_clip`.
+    """
     joined = np.concatenate([*streamed.waves, streamed.owed], axis=1)[:, : clip.num_samples]
     full = np.pad(joined, ((0, 0), (0, clip.num_samples - joined.shape[1])))
     starts = np.arange(0, clip.num_samples, streamed.step_samples)

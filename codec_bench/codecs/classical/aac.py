@@ -44,7 +44,7 @@ class Aac(RatedCodec):
         super().__init__("aac", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Raw access units of one item."""
+        """Encode one item to raw access units, at several settings if the bitrate is off."""
         count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
         target_bits = self.bitrate_bps * count * _FRAME / rate_hz
         tries: dict[float, tuple[int, list[bytes]]] = {}  # by the ratio of the bits spent to the target
@@ -60,17 +60,18 @@ class Aac(RatedCodec):
         return tries[min(tries, key=lambda ratio: abs(ratio - 1))][1]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
+        """Decode one item, without the codec's delay."""
         config = (2 << 11) | (_RATES_HZ.index(rate_hz) << 7) | (channels << 3)  # AudioSpecificConfig: AAC-LC
         out = decode_packets("aac", packets, rate_hz=rate_hz, channels=channels, extradata=config.to_bytes(2, "big"))
         return out[:, DELAY_SAMPLES:]
 
 
 def _next_request(requests: dict[float, int], spent: float) -> int:
-    """The bitrate to request next: interpolated between the nearest results below and above, else scaled.
+    """Choose the bitrate to request next, interpolated between the nearest results.
 
     Args:
-        requests: the bitrates requested, by the ratio of the bits spent to the target. spent: the latest ratio.
+        requests: the bitrates requested so far, by the ratio of the bits spent to the target.
+        spent: the latest ratio.
     """
     below, above = (ratio for ratio in requests if ratio < 1), (ratio for ratio in requests if ratio > 1)
     low, high = max(below, default=None), min(above, default=None)

@@ -61,6 +61,7 @@ class AmrWb(Amr):
 
 @cache
 def _encoder() -> Any:
+    """Load the library of the VisualOn encoder, with the types of its functions."""
     name = find_library("vo-amrwbenc")
     if name is None:
         raise MissingResource("amr_wb_library", hint="Debian: apt install libvo-amrwbenc0")

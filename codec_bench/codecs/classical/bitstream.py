@@ -39,7 +39,10 @@ class Encoder:
     options: Mapping[str, str] | None = None
 
     def encode(self, samples: np.ndarray, rate_hz: int, packets: int) -> list[bytes]:
-        """Encode float32 `(channels, samples)`, padded, into the first `packets` packets.
+        """Encode float32 `(channels, samples)`, padded with silence to whole frames.
+
+        Args:
+            packets: how many packets to return, from the first.
 
         Raises:
             UserError: FFmpeg does not have the encoder, refuses the settings, or gives fewer packets.
@@ -80,10 +83,11 @@ class Coder:
 
     Args:
         decoder: FFmpeg's name for the decoder; empty if it is the encoder's.
-        delay_samples: of both together, which decoding cuts off.
+        delay_samples: of encoder and decoder together, which decoding cuts off.
         packet_bytes: the size of every packet, or None if they differ.
         word: samples and bytes of a code word, if the last packet is cut after the last word needed.
-        extradata, options: of the decoder, as for `decode_packets`.
+        extradata: what a container would carry once for the decoder.
+        options: the decoder's options.
     """
 
     encoder: Encoder
@@ -112,13 +116,15 @@ def decode_packets(
     """Decode packets with one of FFmpeg's decoders.
 
     Args:
-        extradata: what a container would carry once for the decoder. options: the decoder's options.
+        name: FFmpeg's name for the decoder.
+        extradata: what a container would carry once for the decoder.
+        options: the decoder's options.
 
     Returns:
         float32 `(channels, samples)`, delay included, at the decoder's own rate.
 
     Raises:
-        UserError: naming the packet that cannot be decoded, and why.
+        UserError: a packet cannot be decoded; the message names the packet and the reason.
     """
     import av
 
@@ -163,7 +169,7 @@ class BitstreamCodec(Codec):
         return cls(**options).info
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Packets of float32 `(channels, samples)`: as many as all samples need."""
+        """Encode float32 `(channels, samples)` to as many packets as the samples need."""
         assert self._coder is not None
         needed, frame = samples.shape[1] + self._coder.delay_samples, self._coder.encoder.frame_samples
         packets = self._coder.encoder.encode(samples, rate_hz, packets_for(needed, frame))
@@ -174,7 +180,7 @@ class BitstreamCodec(Codec):
         return packets
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """float32 `(channels, at least num_samples)`, aligned with the input."""
+        """Decode to float32 `(channels, at least num_samples)`, aligned with the input."""
         coder = self._coder
         assert coder is not None
         if coder.packet_bytes is not None:
@@ -184,11 +190,11 @@ class BitstreamCodec(Codec):
         return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **options)[:, coder.delay_samples :]
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """As `decode_one`, with None for each lost packet, which the decoder conceals."""
+        """Decode as `decode_one`, where the decoder conceals lost packets, which are None."""
         raise UserError("concealment_unsupported", codec=self.info.name)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Packets of each item."""
+        """Encode each item to packets."""
         for audio in batch:
             check_input(audio, self.info)
         codes = []
@@ -199,11 +205,11 @@ class BitstreamCodec(Codec):
         return codes
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, aligned with the input and as long."""
+        """Decode each item to audio of the input's length, aligned with the input."""
         return [self._decoded(self.decode_one, item, item.packets) for item in codes]
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item with lost packets, by the decoder's own concealment."""
+        """Decode items with lost packets, concealed by the decoder."""
         arrived = [
             [None if missing else packet for packet, missing in zip(item.packets, gone, strict=True)]
             for item, gone in zip(codes, dropped, strict=True)
@@ -229,7 +235,9 @@ class RatedCodec(BitstreamCodec):
     """A bitstream codec with several bitrates; an instance has one.
 
     Args:
-        family: the codec's name before the `@`. coder: as for `BitstreamCodec`. facts: other facts of `CodecInfo`.
+        family: the codec's name before the `@`.
+        coder: as for `BitstreamCodec`.
+        facts: other fields of `CodecInfo`.
     """
 
     def __init__(self, family: str, bitrate_bps: int, coder: Coder | None = None, **facts: Any) -> None:
@@ -239,10 +247,10 @@ class RatedCodec(BitstreamCodec):
 
 
 def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str, Any]:
-    """Facts of `CodecInfo` of a causal codec with one sample rate and frame size.
+    """Return `CodecInfo` fields of a causal codec with one sample rate and frame size.
 
     Args:
-        delay_samples: its look-ahead.
+        delay_samples: the codec's look-ahead.
     """
     return {
         "sample_rates_hz": (rate_hz,), "frame_rate_hz": rate_hz / frame_samples, "causal": True,
@@ -278,7 +286,7 @@ def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
 
 
 def packets_for(num_samples: int, frame_samples: int) -> int:
-    """Packets of `frame_samples` that hold `num_samples`."""
+    """Count the packets of `frame_samples` that `num_samples` need."""
     return -(-num_samples // frame_samples)
 
 
@@ -287,7 +295,7 @@ def _layout(channels: int) -> str:
 
 
 def _plain(error: Exception) -> str:
-    """FFmpeg's last log line, else the text of the error, on one line."""
+    """Return FFmpeg's last log line, else the text of the error, on one line."""
     log = getattr(error, "log", None)
     return " ".join(str(log[2] if log else getattr(error, "strerror", None) or error).split())
 

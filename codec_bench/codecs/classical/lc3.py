@@ -73,7 +73,7 @@ class Lc3(RatedCodec):
 
 
 def _missing(coder: Any, size: int) -> Any:
-    """The samples of a lost packet: `lc3_decode` conceals without data, which `lc3py` never does."""
+    """Conceal a lost packet with `lc3_decode`, which `lc3py` cannot call without data."""
     channels = coder.num_channels
     out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
     for index, held in enumerate(coder._Decoder__decoders):
@@ -89,7 +89,7 @@ def _package() -> Any:
 
 @contextmanager
 def _coder(kind: str, rate_hz: int, channels: int) -> Iterator[Any]:
-    """An encoder or decoder of `lc3py`. Its memory is freed here, since the package's `__del__` frees none."""
+    """Create an encoder or decoder of `lc3py`, and free its memory at the end."""
     coder = getattr(_package(), kind)(_FRAME_US, rate_hz, channels)
     try:
         yield coder

@@ -34,11 +34,11 @@ class Mp3(RatedCodec):
         super().__init__("mp3", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Frames of one item with header and side information, as decoders need."""
+        """Encode one item to MP3 frames, header and side information included."""
         frame = 1152 if rate_hz >= 32000 else 576
         encoder = Encoder("libmp3lame", "fltp", frame, self.bitrate_bps)
         return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, frame))
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
+        """Decode one item, without the delay of encoder and decoder."""
         return decode_packets("mp3float", packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]

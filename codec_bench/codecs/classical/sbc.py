@@ -58,10 +58,13 @@ def delay_samples(subbands: int) -> int:
 
 
 def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
-    """The longest-delay frame of FFmpeg's encoder; None without one (A2DP 1.3, B).
+    """Return the frame of FFmpeg's encoder with the longest delay (A2DP 1.3, B).
 
     Four sub-bands above 270 kbps (mono) and 420 kbps (stereo), else eight. Stereo is joint below 180 and above 420
     kbps.
+
+    Returns:
+        The frame's shape; None if no frame has this bitrate.
     """
     subbands = 4 if bitrate_bps > (270000 if channels == 1 else 420000) else 8
     joint = channels == 2 and not 180000 <= bitrate_bps <= 420000

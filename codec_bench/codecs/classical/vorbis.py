@@ -42,7 +42,7 @@ class Vorbis(BitstreamCodec):
 
 @cache
 def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
-    """The three header packets of a stream, which depend on nothing else, in FFmpeg's layout."""
+    """Build a stream's three header packets from its settings, in FFmpeg's layout."""
     return _encoded(np.zeros((channels, 1), np.float32), rate_hz, quality)[0]
 
 

@@ -52,7 +52,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
-        """The folder of the published weights on this machine; None if some are missing."""
+        """Find the folder of the published weights on this machine; None if any is missing."""
         from codec_bench.weights import lookup
 
         checkpoints = [lookup(name.format(**options)) for name in cls.checkpoints]
@@ -60,7 +60,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def published(cls, **options: Any) -> PublishedWeights:
-        """The revision and size of the weights in the catalogue, as far as all are known."""
+        """Return the revision and size of the weights from the catalogue, if known."""
         from codec_bench.weights import checkpoint
 
         held = [checkpoint(name.format(**options)) for name in cls.checkpoints]
@@ -72,14 +72,14 @@ class PublishedCodec(Codec):
 
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
-        """Raise WeightsError unless the weights, published or named, are on this machine."""
+        """Raise WeightsError unless the published or named weights are on this machine."""
         from codec_bench.weights import find_all
 
         if weights not in (RANDOM, RANDOM_FULL):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors of codes, float32 `(frames, dimensions)`, summed over codebooks."""
+        """Look up codes: float32 `(frames, dimensions)`, summed over codebooks."""
         if self._quantiser is None:
             return super().vectors(values)
         from codec_bench.kernels.rvq.dispatch import lookup
@@ -90,7 +90,14 @@ class PublishedCodec(Codec):
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     def first(self, codebooks: int) -> PublishedCodec:
-        """The codec with its first codebooks only, if these are residual."""
+        """Return a copy that sends only the first codebooks, at the lower bitrate.
+
+        Args:
+            codebooks: how many.
+
+        Raises:
+            UserError: the codebooks are not residual, or there are fewer of them.
+        """
         if not self.residual:
             raise UserError("fewer_codebooks_unsupported", codec=self.info.name)
         fewer = copy(self)
@@ -105,23 +112,29 @@ class PublishedCodec(Codec):
     def _in_shape(
         self, forward: Callable[..., Any], moving: Sequence[Any], frames: Sequence[int], still: Sequence[Any] = ()
     ) -> Any:
-        """Run the decoder, on a GPU in one of a few shapes (`networks/batch_shapes.py`)."""
+        """Run the decoder, on a GPU padded to few shapes (`networks/batch_shapes.py`).
+
+        Args:
+            moving: tensors with a time axis.
+            frames: of each item.
+            still: tensors without a time axis.
+        """
         return in_shape(forward, moving, frames, still, steps_per_s=self.info.frame_rate_hz or 1.0)
 
     def _in_shape_of_waves(
         self, forward: Callable[..., Any], waves: Any, samples: Sequence[int], unit: int, still: Sequence[Any] = ()
     ) -> Any:
-        """Run the encoder in the same way; its length is a multiple of `unit` samples."""
+        """Run the encoder as `_in_shape` does, padded to a multiple of `unit` samples."""
         return in_shape(forward, [waves], samples, still, steps_per_s=self.info.sample_rates_hz[0], unit=unit)
 
     def _nearest(self, latents: Any) -> Any:
-        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`."""
+        """Quantise latents `(items, channels, frames)` to `(items, codebooks, frames)`."""
         from codec_bench.kernels.rvq.dispatch import search
 
         return search(latents, self._quantiser, self._codebooks).value
 
     def _lookup(self, values: Any) -> Any:
-        """Latents `(items, channels, frames)` of codes `(items, codebooks, frames)`."""
+        """Look up codes `(items, codebooks, frames)`: latents `(items, channels, frames)`."""
         from codec_bench.kernels.rvq.dispatch import lookup
 
         return lookup(values, self._quantiser).value
@@ -145,7 +158,7 @@ class NeuralCodec(PublishedCodec):
     _hop: int
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone."""
+        """Encode each item; its codes do not depend on the rest of the batch."""
         for audio in batch:
             check_input(audio, self.info)
         input_samples = [self._input_samples(audio.num_samples) for audio in batch]
@@ -161,7 +174,7 @@ class NeuralCodec(PublishedCodec):
         return [self._to_codes(value, audio) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length."""
+        """Decode each item, and cut it to its length."""
         for item in codes:
             self._check(item)
         values = [self._values(item) for item in codes]
@@ -185,37 +198,42 @@ class NeuralCodec(PublishedCodec):
         return item.streams[0].values.astype(np.int64, copy=False)
 
     def _frames(self, num_samples: int) -> int:
-        """Frames of an item; here the last one may be filled up."""
+        """Count the frames of an item; here, the last one may be padded."""
         return -(-num_samples // self._hop)
 
     def _input_samples(self, num_samples: int) -> int:
-        """Samples of an item that its encoder reads; here as many as it has."""
+        """Count the samples of an item that its encoder reads; here, all."""
         return num_samples
 
     def _sent_together(self, groups: Iterable[list[int]]) -> list[list[list[int]]]:
-        """Group passes whose inputs are sent together: all on a GPU; each alone on a CPU, to save memory."""
+        """Group passes whose inputs go to the device together: all on a GPU, one on a CPU."""
         passes = list(groups)
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
 
     def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
-        """Run `_search`, on a GPU in one of a few shapes: padding must not change an item's codes."""
+        """Run `_search` on one pass, on a GPU padded to a few shapes."""
         return self._in_shape_of_waves(self._search, inputs[0], samples, self._hop)
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        """Run `_waves`, on a GPU in one of a few shapes: padding must not change an item's wave."""
+        """Run `_waves` on one pass, on a GPU padded to a few shapes."""
         return self._in_shape(self._waves, inputs, frames)
 
     def _computed(
         self, inputs: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
     ) -> list[np.ndarray]:
-        """Compute each pass on the device from its own inputs."""
+        """Send the inputs of all passes to the device, run the passes, fetch the results.
+
+        Args:
+            inputs: the arrays of each pass.
+            runs: the computation of each pass.
+        """
         from codec_bench.networks.transfer import fetched, sent
 
         there = iter(sent([array for arrays in inputs for array in arrays], self._device))
         return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, inputs, strict=True)])
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
-        """Inputs of one encoder pass: here the waves, float32 `(1, samples)` each, with zeros after each item's end."""
+        """Build the inputs of one encoder pass; here, zero-padded float32 waves."""
         return (stack(waves, max(samples)),)
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
@@ -231,10 +249,11 @@ class NeuralCodec(PublishedCodec):
         return self._nearest(self._net.encoder(waves, samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        """Look up and decode one pass.
+        """Decode one pass of codes.
 
         Args:
-            values: int64 tensor `(items, codebooks, frames of the longest item)`. frames: of each item.
+            values: int64 tensor `(items, codebooks, frames of the longest item)`.
+            frames: of each item.
 
         Returns:
             A float32 tensor `(items, 1, samples)`; samples beyond an item are undefined.
@@ -253,7 +272,8 @@ class NeuralCodec(PublishedCodec):
         """Move a network with its quantiser to the device.
 
         Args:
-            info: the facts of the operating point. used: which weights the network has.
+            info: the facts of the operating point.
+            used: which weights the network has, for `info.weights`.
         """
         from codec_bench.networks.convolutions import on_tensor_cores
 
@@ -283,8 +303,11 @@ def of_transformers(
     """Load a transformers network on the CPU; also return which weights it has.
 
     Args:
-        checkpoint: the name of its weights in the catalogue. model: the class of transformers.
-        facts: required values of its configuration. random_net: makes a network of noise, small with `reduced`.
+        weights: as for `PublishedCodec`.
+        checkpoint: the name of its weights in the catalogue.
+        model: the name of the class in transformers.
+        facts: required values of the checkpoint's configuration.
+        random_net: builds a network of noise; with `reduced=True` a small one.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
@@ -315,7 +338,7 @@ def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def one_stream(values: np.ndarray, audio: Audio, info: CodecInfo, cardinality: int) -> Codes:
-    """Codes of one stream at the codec's frame rate."""
+    """Wrap codes `(codebooks, frames)` as one stream at the codec's frame rate."""
     assert info.frame_rate_hz is not None, "a codec of codes has a frame rate"
     stream = CodeStream(np.ascontiguousarray(values, np.int64), cardinality, info.frame_rate_hz)
     return Codes((stream,), audio.num_samples, audio.sample_rate_hz)
@@ -324,7 +347,7 @@ def one_stream(values: np.ndarray, audio: Audio, info: CodecInfo, cardinality: i
 def code_info(
     name: str, rate_hz: int, hop: int, cardinality: int, codebooks: int = 1, *, causal: bool = False, **facts: Any
 ) -> CodecInfo:
-    """The facts of a codec of one stream with a frame every `hop` samples."""
+    """Return the facts of a codec with one stream and a frame every `hop` samples."""
     frame_rate_hz = rate_hz / hop
     bits = math.log2(cardinality)
     return CodecInfo(
@@ -334,10 +357,14 @@ def code_info(
 
 
 def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinality: int) -> None:
-    """Check that codes are one stream of this shape, codes below `cardinality`.
+    """Check that an item has one stream of codes of this shape and range.
+
+    Args:
+        shape: `(codebooks, frames)`.
+        cardinality: codes must be below it.
 
     Raises:
-        UserError: they are not.
+        UserError: the shape or a code is another one.
     """
     check_streams(item, info, [shape], [cardinality])
 
@@ -345,10 +372,14 @@ def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinali
 def check_streams(
     item: Codes, info: CodecInfo, shapes: Sequence[tuple[int, int]], cardinalities: Sequence[int]
 ) -> None:
-    """Check that codes are streams of these shapes, codes below `cardinality`.
+    """Check that an item's streams have these shapes and codes within range.
+
+    Args:
+        shapes: `(codebooks, frames)` of each stream.
+        cardinalities: of each stream; its codes must be below.
 
     Raises:
-        UserError: they are not.
+        UserError: a shape differs, or a code is out of range.
     """
     got = [stream.values.shape for stream in item.streams]
     if got != list(shapes):
@@ -362,7 +393,7 @@ def check_streams(
 
 
 def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
-    """The number of codebooks in use: the requested one, or all for None.
+    """Return the requested number of codebooks, or `most` for None.
 
     Raises:
         UserError: the codec does not have this number of codebooks.

@@ -110,6 +110,7 @@ class Dac(NeuralCodec):
         return decode_latents(self._net.decoder, self._lookup(values), on_device(frames, self._device))
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
+        """Cut a decoded row to the item's length; zeros where the decoder gives fewer."""
         from codec_bench.networks.dac import decoded_samples
 
         # The 16 and 24 kHz decoders make 8 samples fewer than the encoder took (their stride of 5 is odd): an item that
@@ -139,6 +140,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _empty_net(facts: _DacModel, **sizes: int) -> Any:
+    """Build the network of a configuration, without trained weights."""
     from transformers import DacConfig, DacModel
 
     config = DacConfig(**{**facts.config, **sizes})

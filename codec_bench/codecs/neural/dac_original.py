@@ -48,6 +48,7 @@ def renamed(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ours(name: str) -> str:
+    """Translate a tensor's name in the original package to transformers' name."""
     match = _TENSOR_NAME.match(name)
     if match is None:
         return name

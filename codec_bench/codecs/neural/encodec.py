@@ -121,6 +121,7 @@ class Encodec(PublishedCodec):
         return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Encode 24 kHz items in padded batches."""
         from codec_bench.networks.transfer import fetched, sent
 
         waves = [audio.samples for audio in batch]
@@ -156,6 +157,7 @@ class Encodec(PublishedCodec):
         return self._nearest(hidden)
 
     def _decode_causal(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Decode 24 kHz items in padded batches."""
         from codec_bench.networks.transfer import fetched, sent
 
         values = [item.streams[0].values for item in codes]
@@ -176,6 +178,7 @@ class Encodec(PublishedCodec):
         return self._in_shape(lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames)
 
     def _encode_apart(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Encode 24 kHz items on a CPU: convolutions one by one, the LSTM as a batch."""
         import torch
 
         if not batch:
@@ -186,6 +189,7 @@ class Encodec(PublishedCodec):
         return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
 
     def _decode_apart(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Decode 24 kHz items on a CPU: convolutions one by one, the LSTM as a batch."""
         import torch
 
         if not codes:
@@ -197,6 +201,7 @@ class Encodec(PublishedCodec):
         return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _encode_chunked(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Encode 48 kHz items in overlapping chunks, each normalised to its own level."""
         from codec_bench.networks.transfer import fetched, sent
 
         pieces = [audio.samples[:, o : o + _CHUNK] for audio in batch for o in range(0, audio.num_samples, _STRIDE)]
@@ -221,6 +226,7 @@ class Encodec(PublishedCodec):
         return out
 
     def _decode_chunked(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Decode the chunks of 48 kHz items, and join them by overlap-add."""
         from codec_bench.networks.transfer import fetched, sent
 
         frames = [_chunk_frames(item.num_samples) for item in codes]
@@ -269,7 +275,7 @@ def _frames(num_samples: int) -> int:
 
 
 def _chunk_frames(num_samples: int) -> list[int]:
-    """Frames of each 48 kHz chunk. A chunk starts at every multiple of the stride below the length."""
+    """Count the frames of each 48 kHz chunk of an item."""
     return [_frames(min(_CHUNK, num_samples - offset)) for offset in range(0, num_samples, _STRIDE)]
 
 

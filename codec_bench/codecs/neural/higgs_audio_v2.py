@@ -74,6 +74,7 @@ class HiggsAudioV2(NeuralCodec):
         return in_rows(self._codes, inputs)  # of no other length, since padding would change codes
 
     def _codes(self, waves: Any) -> Any:
+        """Quantise the latents of waves: codes `(items, codebooks, frames)`."""
         quantizer, residual, codes = self._net.quantizer, self._latents(waves), []
         for layer in quantizer.quantizers[: self._codebooks]:
             codes.append(layer.encode(residual))
@@ -83,6 +84,7 @@ class HiggsAudioV2(NeuralCodec):
         return torch.stack(codes, dim=1)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        """Look up the codes' latents and run the acoustic decoder."""
         from codec_bench.networks.dac import decode_latents
         from codec_bench.networks.ragged import on_device
 

@@ -105,6 +105,7 @@ class Mimi(NeuralCodec):
         return self._waves(inputs[0], frames) if self._stream else super()._decoded(inputs, frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        """Decode codes at once, or with `stream` frame by frame with carried state."""
         import torch
 
         latents = self._lookup(values)
@@ -119,6 +120,7 @@ class Mimi(NeuralCodec):
         yield _MimiStream(self)
 
     def _latents(self, waves: Any) -> Any:
+        """Encode waves at once, or with `stream` frame by frame with carried state."""
         import torch
 
         if not self._stream:

@@ -171,6 +171,7 @@ class Snac(PublishedCodec):
         return torch.Generator().manual_seed(int.from_bytes(digest.digest()[:8], "little", signed=True))
 
     def _codes(self, levels: Sequence[np.ndarray], audio: Audio) -> Codes:
+        """Wrap each level's codes as a stream at its own frame rate."""
         streams = []
         for values, stride in zip(levels, self._strides):
             name = f"every {stride} frames" if stride > 1 else "every frame"

@@ -107,6 +107,7 @@ class Xcodec2(NeuralCodec):
         return group_by_length(frames)
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
+        """Resample to 16 kHz and compute the encoder's features, with a mask if padded."""
         resampled = [self._at_encoders_rate(item, count) for item, count in zip(waves, samples)]
         features = self._features(resampled, sampling_rate=_ENCODER_HZ, return_tensors="np")
         needed = [np.ascontiguousarray(features[name]) for name in ("input_values", "input_features")]
@@ -132,7 +133,7 @@ class Xcodec2(NeuralCodec):
         return self._frames(num_samples) * self._facts.hop
 
     def _at_encoders_rate(self, wave: np.ndarray, samples: int) -> np.ndarray:
-        """The samples of one item at 16 kHz, for the feature extractor."""
+        """Resample one item to 16 kHz for the feature extractor."""
         if self._facts.rate_hz == _ENCODER_HZ:
             return wave[0]
         count = samples * _ENCODER_HZ // self._facts.rate_hz

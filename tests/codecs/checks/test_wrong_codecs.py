@@ -15,7 +15,7 @@ from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import TO_DO, wrong
 from codec_bench.codecs.checks.quick import quick_check
-from codec_bench.codecs.checks.rates_and_channels import wide
+from codec_bench.codecs.checks.rates_and_channels import check_formats
 from codec_bench.codecs.checks.serialised_codes import CHECK, unpack
 from codec_bench.codecs.checks.steps import Checking, CheckJob
 from codec_bench.config.limits import Limits
@@ -218,7 +218,7 @@ def test_codes_that_cannot_be_sent_are_no_fault(clips):
 
 
 def test_the_first_failure_is_reported_and_not_the_last(clips):
-    (result,) = wide(load_codec(f"{PLANTED}:RaisesAboveMono16k"), clips)
+    (result,) = check_formats(load_codec(f"{PLANTED}:RaisesAboveMono16k"), clips)
     assert result["state"] == "failed" and result["found"].startswith("at 44100 Hz, 1 channel: ")
 
 
@@ -228,5 +228,5 @@ def test_where_the_delay_is_unknown_a_right_finding_states_it(clips):
         (f"{WRONG}:LevelAlone", "; the delay is unknown at 16000 Hz, 1 channel"),
         (f"{PLANTED}:Wide", "come back as they should"),
     ):
-        (result,) = wide(load_codec(name), clips)
+        (result,) = check_formats(load_codec(name), clips)
         assert result["state"] == "ok" and result["found"].endswith(text), name
