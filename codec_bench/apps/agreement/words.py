@@ -55,7 +55,11 @@ def metric_rows(agreement: MetricAgreement) -> Rows:
 
 
 def stability_rows(stability: StabilityTable, metric: str) -> Rows:
-    """Build one row per change of the audio, largest shift first."""
+    """Build the table of a metric's shifts under small changes of the audio.
+
+    Returns:
+        Column heads, and one row of texts per change, largest mean shift in spreads first.
+    """
     rows = sorted((row for row in stability.rows if row.metric == metric), key=lambda row: -(row.in_spreads or 0.0))
     heads = [plain(metric), "moves by", "at most", "in spreads", "places that change", "scores", "without a value"]
     return heads, [

@@ -104,7 +104,15 @@ def read_options(reply: str, right: str, count: int) -> list[str]:
 
 
 def read_starts(reply: str, count: int) -> list[int]:
-    """Parse rising lines from 1 to `count` at which topics begin; raises Dropped."""
+    """Parse a model's reply: the numbers of the transcript lines that begin a topic.
+
+    Args:
+        reply: contains a JSON list of rising line numbers, the first one 1.
+        count: the number of lines of the transcript.
+
+    Raises:
+        Dropped: the reply is no such list, or not within 1 to `count`.
+    """
     starts = _list(reply)
     are_integers = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
     if not are_integers or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:
@@ -150,7 +158,14 @@ class Segment:
 
 
 def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[Segment]:
-    """Cut a recording at topics; one that cannot be cut is a segment with a problem."""
+    """Split a recording into segments by topic, from its transcript lines with times.
+
+    A recording that cannot be split is one segment with a `problem`.
+
+    Args:
+        topics: the recipe's rules: the column of lines, and the least and the greatest length.
+        ask: sends a request to a model and returns its reply.
+    """
     try:
         lines = _lines(sample.extra.get(topics.lines))
         texts = [line["text"] for line in lines]

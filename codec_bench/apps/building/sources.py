@@ -64,14 +64,21 @@ def source_facts(
 
 
 def located(data: str, folder: Path) -> str:
-    """Resolve a recipe's path from its folder; registered names stay."""
+    """Resolve a data path from the recipe's folder; a registered name stays as it is."""
     if data.startswith(PREFIX) or not (folder / data).exists():
         return data
     return str(folder / data)
 
 
 def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0.0) -> Recordings:
-    """Open a source, and select recordings of at least `least_s`.
+    """Open an audio source, and select its usable recordings.
+
+    A recording is excluded by the recipe's id patterns, if unreadable or too short, or without a licence.
+
+    Args:
+        source: data, id patterns and licences, as in the recipe.
+        folder: the recipe's folder, from which the data path is resolved.
+        least_s: the shortest recording, in seconds; 0 selects all.
 
     Raises:
         UserError: the data cannot be read, or no recording is left.
@@ -161,7 +168,7 @@ class Text:
     stem: str | None = None
 
     def dialogue(self) -> str:
-        """A hash of the dialogue, equal for all rows about it."""
+        """A hash of the dialogue, equal for all rows with the same dialogue."""
         return text_digest("\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns))
 
     def digest(self) -> str:
@@ -204,14 +211,16 @@ def text_digest(text: str) -> str:
 
 
 def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, limit: int | None = None) -> Texts:
-    """Read a source.
+    """Read the rows of a text source: questions, choices, answers, dialogues.
 
     Args:
+        source: data and columns, as in the recipe.
+        folder: the recipe's folder, from which the data path is resolved.
         stem: the column with the paths of recordings.
         limit: read at most this many rows.
 
     Raises:
-        UserError: it cannot be read, lacks a column, or has no rows.
+        UserError: the data cannot be read, lacks a column, or has no rows.
     """
     table = open_table(
         located(source.data, folder), config=source.config, split=source.split, revision=source.revision, limit=limit
@@ -255,6 +264,7 @@ def _cell(row: Mapping[str, Any], column: str | None) -> str:
 
 
 def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The options of a row, without empty ones at the end; raises BadRow."""
     if columns is None:
         return ()
     held = row[columns] if isinstance(columns, str) else [row[name] for name in columns]

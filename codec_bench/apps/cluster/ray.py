@@ -91,6 +91,7 @@ def _execute_in(
     folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running,
     cluster: OnRay
 ) -> Run:  # fmt: skip
+    """Run the shards that are not finished on the cluster, then merge all shards."""
     for system in plan.systems:
         if system.live is not None:
             raise UserError("codec_is_object", codec=system.name, hint="give its name, such as ./mine.py:MyCodec")
@@ -124,6 +125,7 @@ def _execute_in(
 
 
 def _shards(samples: int, actors: int) -> int:
+    """Number of shards for a number of samples and of actors."""
     count = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
     return max(1, min(count, MOST_SHARDS))
 
@@ -163,6 +165,7 @@ class _Actor:
 
 
 def _done(actor: _Actor) -> int:
+    """Number of finished items of an actor's shard, from its record if there is one."""
     if actor.folder is not None and (actor.folder / DATABASE).is_file():
         with suppress(UserError, sqlite3.Error):
             return items_now(actor.folder)[1]
@@ -170,7 +173,7 @@ def _done(actor: _Actor) -> int:
 
 
 class _Driver:
-    """Keeps actors busy until all shards are finished."""
+    """Assigns shards to actors until all shards are finished."""
 
     def __init__(
         self, ray: Any, queue: ShardQueue, folders: PartFolders, node: NodeContext, plan: Plan, first: int,
@@ -194,8 +197,8 @@ class _Driver:
     def run(self) -> None:
         """Run until no shard is left; raises UserError if a shard or node cannot continue."""
         while self._queue.open_count:
-            self._look()
-            self._hand_out()
+            self._sync_actors()
+            self._assign_shards()
             waiting = [ref for actor in self._actors for ref in (actor.answer, actor.pending) if ref is not None]
             if waiting:
                 ready, _ = self._ray.wait(waiting, num_returns=1, timeout=REPORT_S)
@@ -203,8 +206,8 @@ class _Driver:
                 ready = []
                 sleep(REPORT_S)
             for ref in ready:
-                self._follow(ref)
-            self._ask()
+                self._handle_reply(ref)
+            self._request_progress()
             self._report()
 
     def close(self) -> None:
@@ -213,8 +216,8 @@ class _Driver:
             self._end(actor)
         self._actors.clear()
 
-    def _look(self) -> None:
-        """Start missing actors, and end idle ones."""
+    def _sync_actors(self) -> None:
+        """Every `LOOK_S`, check the cluster and start an actor for each free slot."""
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
@@ -252,6 +255,7 @@ class _Driver:
             )
 
     def _start(self, number: int, kind: ConnectionKind) -> None:
+        """Start an actor with the CPUs and GPUs of a `ConnectionKind`."""
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
         nobody: dict[str, Any] = {"progress": report_nothing, "on_folder": lambda folder, words: None}
@@ -261,7 +265,8 @@ class _Driver:
         handle = self._remote.options(**options).remote(node)
         self._actors.append(_Actor(handle, number, handle.begin.remote()))
 
-    def _hand_out(self) -> None:
+    def _assign_shards(self) -> None:
+        """Give shards to free actors, and end actors that were idle for `IDLE_S`."""
         free = [actor for actor in self._actors if actor.ready and actor.shard is None]
         for index, actor in enumerate(free):
             shard = self._queue.take(len(free) - index)
@@ -276,7 +281,8 @@ class _Driver:
             self._end(actor)
             self._actors.remove(actor)
 
-    def _follow(self, ref: Any) -> None:
+    def _handle_reply(self, ref: Any) -> None:
+        """Handle an actor's finished call: it is ready, reports progress, ended or died."""
         actor = next((one for one in self._actors if ref in (one.answer, one.pending)), None)
         if actor is None:
             return
@@ -295,9 +301,10 @@ class _Driver:
                 raise result
             actor.answer, actor.ready, actor.free_since, self._not_started = None, True, monotonic(), 0
         else:
-            self._ended(actor, result)
+            self._finish_shard(actor, result)
 
-    def _ended(self, actor: _Actor, ended: Ended) -> None:
+    def _finish_shard(self, actor: _Actor, ended: Ended) -> None:
+        """Record a shard's run; join a split shard, and end actors on needless pieces."""
         shard, folder = actor.shard, actor.folder
         assert shard is not None and folder is not None  # it was running one
         actor.answer = actor.shard = None
@@ -349,13 +356,15 @@ class _Driver:
         with suppress(Exception):  # it may have ended, or the cluster with it
             self._ray.kill(actor.handle)
 
-    def _ask(self) -> None:
+    def _request_progress(self) -> None:
+        """Request the progress of each busy actor, at most once per `REPORT_S`."""
         now = monotonic()
         for actor in self._actors:
             if actor.shard is not None and actor.pending is None and now - actor.updated_at >= REPORT_S:
                 actor.pending, actor.updated_at = actor.handle.progress.remote(), now
 
     def _report(self) -> None:
+        """Report finished and failed items of all actors to the progress callback."""
         busy = [actor for actor in self._actors if actor.shard is not None]
         running = [actor.progress for actor in busy if actor.shard and actor.shard.of == self._folders.of]
         done, failed = (sum(getattr(progress, name) for progress in running) for name in ("done", "failed"))

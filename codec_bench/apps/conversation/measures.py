@@ -109,10 +109,13 @@ def measure(session: Session) -> list[Value]:
 
 
 def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
-    """Yield the divergence of the model's backchannels from people's, in bits.
+    """Yield the Jensen-Shannon divergence of backchannel times from people's, in bits.
 
-    A backchannel counts in the equal part of the session that holds its middle. 0 is the same distribution, 1 is
+    A backchannel counts in the equal segment of the session that contains its middle. 0 is the same distribution, 1 is
     disjoint.
+
+    Args:
+        people: the number or share of people's backchannels in each equal segment of the session.
     """
     if session.status != "ok" or not sum(people):
         return
@@ -128,7 +131,7 @@ def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
 
 
 def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
-    """Return the model's turns and its backchannels."""
+    """Split the model's speech into turns and backchannels, each as (begin, end) in s."""
     floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
     turns: list[Stretch] = []
     short: list[Stretch] = []
@@ -141,7 +144,10 @@ def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
 
 
 class _SessionTurns:
-    """A session with its turns."""
+    """The turns of a session, and the values of its measures.
+
+    In its methods, `number` is the position of a user's event in the session, from 0, as `Value.index`.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -156,11 +162,11 @@ class _SessionTurns:
             if order + 1 < len(self.user_turns):
                 until_s = self.user_turns[order + 1][1].speech[0][0]
             if event.kind in NO_ANSWER:
-                yield self._talk_through(number, event)
+                yield self._kept_talking(number, event)
             else:
                 if event.kind == "interruption":
-                    yield from self._yield(number, event)
-                yield from self._answer(number, event, until_s)
+                    yield from self._yield_values(number, event)
+                yield from self._answer_values(number, event, until_s)
             for pause in event.pauses:
                 false = any(pause[0] <= begin < pause[1] for begin, _ in self.turns)
                 yield self._value(pauses, "false_turn", float(false), pause[0])
@@ -170,12 +176,13 @@ class _SessionTurns:
                 for name in ("yielded", "yield_latency_s"):
                     yield self._value(number, name, None, None, event.reason)
         yield from self._session_values()
-        yield from self._sound()
+        yield from self._delivery_values()
 
     def _value(self, index: int, name: str, value: float | None, at_s: float | None = None, reason: str = "") -> Value:
         return Value(self.session.id, index, name, None if value is None else round(value, 6), at_s, reason)
 
-    def _answer(self, number: int, event: UserEvent, until_s: float) -> Iterator[Value]:
+    def _answer_values(self, number: int, event: UserEvent, until_s: float) -> Iterator[Value]:
+        """Yield turn-taking and latency of the answer to an event, until the next event."""
         first_s, last_s = event.speech[0][0], event.speech[-1][1]
         inside = [turn for turn in self.turns if first_s < turn[0] < last_s]
         after = [turn for turn in self.turns if last_s <= turn[0] < until_s]
@@ -197,7 +204,8 @@ class _SessionTurns:
     def _spoken_at(self, at_s: float) -> Stretch | None:
         return next((turn for turn in self.turns if turn[0] <= at_s < turn[1]), None)
 
-    def _yield(self, number: int, event: UserEvent) -> Iterator[Value]:
+    def _yield_values(self, number: int, event: UserEvent) -> Iterator[Value]:
+        """Yield whether and how fast the model stopped speaking after an interruption."""
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
@@ -210,7 +218,8 @@ class _SessionTurns:
         yield self._value(number, "yielded", float(yielded), begin_s)
         yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
 
-    def _talk_through(self, number: int, event: UserEvent) -> Value:
+    def _kept_talking(self, number: int, event: UserEvent) -> Value:
+        """Whether the model kept talking through a backchannel, cough or aside."""
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
@@ -226,6 +235,7 @@ class _SessionTurns:
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 
     def _session_values(self) -> Iterator[Value]:
+        """Yield overlap and backchannel rate, or for a silent user whether it was silent."""
         floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.user_turns]
         user = [interval for _, event in self.user_turns for interval in event.speech]
         model = sorted([*self.turns, *self.short])
@@ -238,7 +248,8 @@ class _SessionTurns:
         minutes = sum(end - begin for begin, end in floors) / 60
         yield self._value(0, "backchannels_per_min", len(self.short) / minutes, 0.0)
 
-    def _sound(self) -> Iterator[Value]:
+    def _delivery_values(self) -> Iterator[Value]:
+        """Yield real-time factor, number of stalls and stalled seconds of each answer."""
         rate_hz = self.session.heard_hz
         for number, packets in enumerate(self._answers()):
             took_s = packets[-1].at_s - packets[0].at_s
@@ -251,6 +262,7 @@ class _SessionTurns:
             yield self._value(number, "stall_s", sum(waits), packets[0].at_s)
 
     def _answers(self) -> list[list[Packet]]:
+        """Group audio packets by answer; without marks, split at gaps with user speech."""
         answers: dict[str, list[Packet]] = {}
         for packet in self.session.packets:
             answers.setdefault(packet.answer, []).append(packet)
@@ -269,6 +281,7 @@ class _SessionTurns:
 
 
 def _stalls(packets: Sequence[Packet], rate_hz: int, stops: Sequence[float]) -> Iterator[float]:
+    """Yield the gaps of playback between packets, in seconds, except after a stop."""
     for before, after in pairwise(packets):
         end_s = (before.begin + before.samples) / rate_hz
         wait_s = after.begin / rate_hz - end_s

@@ -216,7 +216,18 @@ class Script(Strict):
 
 
 def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[Script, Path]:
-    """Read `embedded` or a YAML file, with the folder of its paths."""
+    """Read and validate a script of conversations from YAML.
+
+    Args:
+        name: path of the YAML file, or `embedded` for the script in the package.
+        seed: replaces the script's seed; None keeps it.
+
+    Returns:
+        The script, and the folder from which its relative sound paths are resolved.
+
+    Raises:
+        UserError: the file cannot be read, or is no valid script.
+    """
     text = os.fspath(name)
     file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
     document = load_yaml(str(file))
@@ -227,13 +238,17 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
 
 
 def random_of(seed: int, *key: str) -> np.random.Generator:
-    """Create the generator of an item from seed and key."""
+    """Create a random generator that depends only on the seed and the key."""
     digest = hashlib.blake2b(json.dumps([seed, *key]).encode(), digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
-    """List the stated, then the drawn conversations; `sounds` are data ids."""
+    """List the script's conversations: the written ones, then the drawn ones.
+
+    Args:
+        sounds: ids of the script's data, from which utterances are drawn.
+    """
     out = list(script.conversations)
     for drawn in script.draw:
         for number in range(drawn.count):
@@ -243,6 +258,7 @@ def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
 
 
 def _draw(name: str, drawn: DrawnConversations, sounds: list[str], random: np.random.Generator) -> Conversation:
+    """Draw one conversation of a form: its utterances, and its number from `between`."""
     value = round(float(random.uniform(*drawn.between)), 2)
     if drawn.form == "silence":
         return Conversation(id=name, silence_s=value)

@@ -68,7 +68,7 @@ class Column:
 
     @property
     def points_of_unit(self) -> int:
-        """Return the points of the average per 1 of a run's value."""
+        """Points of the average per 1 of the metric's value in a run."""
         return self._factor * {"score": 1, "rating": 1, "error": -1, "mos": 20}[self.counts]
 
     @property
@@ -78,13 +78,13 @@ class Column:
         return self.scale or usual
 
     def points(self, shown: Decimal) -> Decimal:
-        """Return a cell's contribution to the average."""
+        """Convert a cell to points of the average, higher being better."""
         return {"score": shown, "rating": shown, "error": 100 - shown, "mos": 20 * shown}[self.counts]
 
 
 @checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Variant:
-    """Another way to run what a board shows, with rows of its own.
+    """A further configuration of the same models, shown in rows with a suffixed name.
 
     Args:
         name: follows the name of the model.
@@ -100,7 +100,7 @@ class Variant:
     by: str | None = None
 
     def of(self, column: Column) -> tuple[str, str, str | None]:
-        """Return benchmark, metric and subset of a column's value."""
+        """Benchmark, metric and subset from which this variant fills a column."""
         subset = f"{self.by}={column.name}" if self.by is not None else column.subset
         return self.benchmark or column.benchmark + self.suffix, self.metric or column.metric, subset
 
@@ -201,7 +201,7 @@ class BoardRow:
 
     @property
     def compared(self) -> bool:
-        """Whether it covers whole benchmarks of the columns, and so is compared."""
+        """Whether the row covers the complete benchmarks, and so has a rank."""
         return not (self.limited or self.short or self.apart or self.unfinished)
 
     @property
@@ -362,7 +362,15 @@ class Rules:
         missing: tuple[str, ...] = (),
         **more: Any,
     ) -> BoardRow:
-        """Build a row from cells, printed numbers, samples by cell, and missing columns."""
+        """Build a row with its group means and its average.
+
+        Args:
+            cells: value by column, as shown.
+            printed: the authors' numbers by group and `average`.
+            counts: number of samples by column.
+            missing: columns without a value.
+            more: further fields of `BoardRow`.
+        """
         weights = counts if self.by_sample else None
         mean, complete = average(cells, self.columns, printed, weights)
         means = {
@@ -382,7 +390,7 @@ def average(
     printed: Mapping[str, Decimal] | None = None,
     weights: Mapping[str, int] | None = None,
 ) -> tuple[Decimal | None, bool]:
-    """Round `exact_average` to two decimals."""
+    """Compute `exact_average`, rounded half up to two decimals."""
     value, complete = exact_average(cells, columns, printed, weights)
     return None if value is None else value.quantize(_CENT, ROUND_HALF_UP), complete
 
@@ -393,10 +401,18 @@ def exact_average(
     printed: Mapping[str, Decimal] | None = None,
     weights: Mapping[str, int] | None = None,
 ) -> tuple[Decimal | None, bool]:
-    """Compute a row's average, and whether every group has a value.
+    """Compute a row's average, and whether each group of columns has a value.
 
-    It is the mean over groups of the mean of their cells; `printed` replaces a group without a cell. With `weights`,
-    samples by cell, it is the mean over all samples.
+    The average is the mean over groups of the mean of their cells, in points.
+
+    Args:
+        cells: value by column, as shown.
+        printed: the authors' mean by group; it replaces a group without cells.
+        weights: number of samples by column; the average is then the mean over all samples. None weights groups
+            equally.
+
+    Returns:
+        The average, None without any value; and False if a group has no value.
     """
     groups: dict[str, list[tuple[Decimal, int]]] = {column.group: [] for column in columns}
     for column in columns:

@@ -30,7 +30,14 @@ from codec_bench.stats.correlation import correlations, order_by_similarity
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
-    """Compute the certainty of a board's ranks; raises UserError without averages."""
+    """Compute how certain a board's ranks are, by changed rules and by drawn items.
+
+    Args:
+        seed: of the draws.
+
+    Raises:
+        UserError: the board has no average, or its average weights samples equally.
+    """
     if not board.averages:
         raise UserError("board_without_average", board=board.name, hint="choose a board with an average")
     if board.by_sample:
@@ -54,10 +61,14 @@ def likeness(board: Board) -> Likeness:
 
 
 def points_of(board: Board, *, printed: bool = True) -> Points:
-    """Convert the cells of a board to points of its average.
+    """Convert the cells of a board to a matrix of points, higher being better.
 
-    Own judges' ratings are no cells, and rows that are not compared have no points. With `printed`, a printed group
-    mean stands for each of its missing cells, and own rows without a column of a group have no points there.
+    Ratings by the user's judges are no cells, and rows that are not compared are NaN.
+
+    Args:
+        printed: a group without cells takes the authors' printed mean in each of its columns, and a row from own runs
+            that
+            lacks a column of a group is NaN in the whole group.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
@@ -106,10 +117,13 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
 
 
 def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[UnitEffects], dict[int, str]]:
-    """Compute each benchmark's contribution to own averages without each unit.
+    """Compute how leaving out each unit changes the averages of rows from own runs.
+
+    Args:
+        ranked: positions of the ranked rows; results count within these.
 
     Returns:
-        It, and by row the reason where a column has no items to leave out.
+        The effects of each benchmark, and by row the reason why its interval is unknown.
     """
     of_benchmark: dict[str, dict[int, Changes]] = {}
     unknown: dict[int, str] = {}
@@ -130,7 +144,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
 
 
 def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """Return changes of a row's average by benchmark, and columns without any."""
+    """Changes of one row's average by benchmark and unit; columns without units."""
     by_column: dict[str, Changes] = {}
     missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

@@ -47,11 +47,18 @@ class Points:
 
     @property
     def complete(self) -> np.ndarray:
-        """Which rows have a cell of every mark, bool `(rows,)`."""
+        """Rows with a cell of every mark, bool `(rows,)`."""
         return np.isfinite(self.averages())
 
     def weights(self, row: int) -> np.ndarray:
-        """Return each column's weight in a row's average, `(columns,)`; 0 without a cell."""
+        """Weights of the columns in the average of one row, float64 `(columns,)`.
+
+        Each mark with a cell weighs the same, split equally over its columns with a cell. A column without a cell has
+        0.
+
+        Args:
+            row: position of the row in `values`.
+        """
         present = np.isfinite(self.values[row])
         counts = Counter(mark for mark, there in zip(self.marks, present, strict=True) if there)
         shares = [1 / (len(counts) * counts[mark]) if mark in counts else 0.0 for mark in self.marks]
@@ -67,6 +74,7 @@ class Points:
 
 
 def _averages(values: np.ndarray, marks: Sequence[str], included: np.ndarray) -> np.ndarray:
+    """Average each row over marks, `(rows,)`; NaN without a cell of every mark."""
     of = np.asarray(list(marks))
     means = []
     for mark in dict.fromkeys(of[included].tolist()):
@@ -116,9 +124,13 @@ def ranks(averages: np.ndarray) -> np.ndarray:
 
 
 def robustness(points: Points) -> list[Robustness]:
-    """Rank every row by the leaderboard's rule and under changed rules.
+    """Rank every row by the leaderboard's rule and under other rules.
 
-    z-scores and min-max scaling use the complete rows. Columns where these are equal do not count there, and are named.
+    z-scores and min-max scaling use the complete rows. Columns with equal values in all of these rows are ignored, and
+    named in the notes.
+
+    Returns:
+        One entry per row, in the order of `points`.
     """
     if not len(points.values):
         return []
@@ -143,7 +155,7 @@ def robustness(points: Points) -> list[Robustness]:
 
 
 def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
-    """Rank without each label's columns, `(labels, rows)`; or None."""
+    """Ranks without the columns of each label, `(labels, rows)`; None for one label."""
     different = list(dict.fromkeys(labels))
     if len(different) < 2:
         return None
@@ -154,7 +166,7 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
 
 
 def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
-    """Rank under z-scores and min-max, `(2, rows)`, and list constant columns."""
+    """Ranks by z-scores and by min-max scaling, `(2, rows)`, and the constant columns."""
     complete = points.complete
     if complete.sum() < 2:
         return None, []
@@ -174,6 +186,7 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
+    """Best and worst rank of each row in a table of ranks; None without a rank."""
     if table is None:
         return [None] * rows
     placed = [column[column > 0] for column in table.T]
@@ -225,13 +238,17 @@ class UnitEffects:
 def rank_draws(
     averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
 ) -> RankDraws:
-    """Draw averages under other items, and rank each draw.
+    """Estimate rank intervals by drawing the rows' averages as under other test items.
 
     Draws are centred on the observed averages, with the jackknife's covariance over shared units: an item that is hard
     for every row moves no rank. Each benchmark uses Student's t for its units. Rows without items stay in place.
 
     Args:
         averages: of each row, `(rows,)`, without NaN.
+        parts: each benchmark's effect of leaving out its units, `UnitEffects`.
+        seed: of the draws.
+        draws: how many.
+        level: of the intervals.
     """
     rows = len(averages)
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
@@ -302,7 +319,7 @@ def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: in
 
 
 def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranks `(draws, rows)`, and shares of draws with one row above another."""
+    """Rank each draw, `(draws, rows)`; shares of draws with one row above another."""
     at_once = max(1, 4_000_000 // drawn.shape[1] ** 2)
     placed = np.empty(drawn.shape, np.int64)
     above = np.zeros((drawn.shape[1],) * 2)
@@ -316,12 +333,14 @@ def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def redundancy(points: Points) -> list[tuple[int, float]]:
-    """Remove columns one by one, each time preserving the ranking best.
+    """Order columns by how little the ranking changes without them.
 
-    The last of equally dispensable columns goes first. Incomplete rows do not count.
+    Columns are removed one by one, each time the one that preserves the ranking best; of equally dispensable columns
+    the
+    last one. Incomplete rows are ignored.
 
     Returns:
-        The columns in the order of removal, each with Kendall's tau-b of full and reduced ranking. Empty below three
+        Column numbers in the order of removal, each with Kendall's tau-b of full and reduced ranking. Empty below three
         complete rows.
     """
     from scipy.stats import kendalltau
@@ -348,7 +367,12 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
 
 
 def changes_of(run: Run, system: str, metric: str) -> Changes:
-    """Return a metric's change without each unit; empty if undefined."""
+    """Change of a metric's value when each unit is left out (jackknife), by unit.
+
+    A unit is a speaker, or an item without a known speaker. The result is empty if the run lacks the metric or the
+    system,
+    or a value is undefined.
+    """
     if metric not in run.metrics or system not in run.systems:
         return {}
     parts = parts_of(RecordedRun(run), system, metric)

@@ -69,11 +69,11 @@ class ProfileRun:
 
     @cached_property
     def codecs(self) -> dict[str, str]:
-        """What to load each codec by, by its name in this profile."""
+        """The codec specification of each system, by the system's name in this profile."""
         return {system.name: str(system.codec) for system in self.systems}
 
     def options_of(self, name: str) -> Mapping[str, Any]:
-        """Return the further arguments of a codec's class."""
+        """Return the keyword arguments of a codec's class."""
         return next(system.stage.options for system in self.systems if system.name == name and system.stage is not None)
 
     @property
@@ -211,7 +211,7 @@ def codecs_measured(folder: Path) -> list[str]:
 
 
 def _marks(request: ProfileRun) -> dict[str, str]:
-    """Identify the request, and the finished profile that it replaces."""
+    """Hashes of the request and of the finished profile that it replaces."""
     before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
     return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
@@ -261,7 +261,7 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def _early_names(run: ProfileRun) -> dict[str, str]:
-    """Predict `_names` before measuring; own code is loaded for its name."""
+    """Display names before measuring; custom code is loaded to read its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
     for system in run.systems:
         loaded[system.name] = {"info": {"state": "not measured"}}
@@ -273,7 +273,7 @@ def _early_names(run: ProfileRun) -> dict[str, str]:
 
 
 def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Name codecs by the caller, registry or `info`; on a clash as typed."""
+    """Display names of the codecs: from `info` if it is unique, else as typed."""
     itself = [s.name for s in request.systems if s.names_itself]
     own_names = {n: results[n]["info"]["name"] for n in itself if results[n]["info"]["state"] == "ok"}
     used = [*own_names.values(), *(n for n in results if n not in own_names)]
@@ -318,7 +318,7 @@ def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None
 
 
 def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
-    """List what failed of one codec, everything once."""
+    """List the failures of one codec, each once with the sections where it occurs."""
     faults: dict[Diagnostic, list[str]] = {}
     for name, section in sections.items():
         if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
@@ -341,14 +341,19 @@ _FOLDERS = 99
 def measure_quality(
     evaluation: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Return each codec's `state`, `reason`, `metrics`, `failures` and `run` folder.
+    """Measure the metrics of all codecs in one run, and summarise each codec.
 
-    All codecs are one run, so features of references are computed once. A codec whose workers hang or die while loading
+    All codecs share one run, so features of references are computed once. A codec whose workers hang or die while
+    loading
     fails, and the others run without it.
 
     Args:
-        folder: parent of the run folder: `quality`, or `quality-2` and so on if that holds another run.
+        evaluation: the codecs, the metrics and the data.
+        folder: parent of the run folder: `quality`, or `quality-2` and so on if that contains another run.
         suspects: codecs with findings; they are compared with no other.
+
+    Returns:
+        By codec: `state` (`ok` or `failed`), `reason`, `metrics`, `failures` and `run`, the name of the run folder.
 
     Raises:
         UserError: an error of all codecs, such as a folder that cannot be written.
@@ -365,6 +370,7 @@ def measure_quality(
 
 
 def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
+    """Run the evaluation in the first `quality-N` folder without another run."""
     for number in range(1, _FOLDERS):
         out = folder / ("quality" if number == 1 else f"quality-{number}")
         try:
@@ -376,6 +382,7 @@ def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
 
 
 def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Summarise a run: state, reason, metrics and failures of each codec."""
     summary = summarise(open_run(folder), suspects=suspects)
     entries = {}
     for codec in codecs:
