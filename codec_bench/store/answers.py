@@ -104,7 +104,7 @@ class Reading:
 
 
 class NewPosition(NamedTuple):
-    """The new number, question id and draw of an answer after its run has grown."""
+    """New number, question id and draw of an answer after more samples were added."""
 
     number: int
     draw_of: str | None
@@ -133,12 +133,12 @@ class AnswerWriter(RunWriter):
         return self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
 
     def first_texts(self, most: int) -> dict[int, str]:
-        """The first written answers of the record, by the question's number."""
+        """Texts of the first `most` written answers, by the question's number."""
         written = "FROM answers WHERE status = 'ok' AND audio IS NULL AND text != '' ORDER BY number LIMIT ?"
         return dict(self._db.execute(f"SELECT number, text {written}", (most,)).fetchall())
 
     def fresh_answers(self) -> tuple[int, Counter[tuple[str, str]]]:
-        """Number of uncached answers, in all and by column and value of the subsets."""
+        """Count answers that no cache gave: all, and by column and value of the subsets."""
         fresh = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
         (count,) = self._db.execute(f"SELECT COUNT(*) {fresh.format('')}").fetchone()
         rows = self._db.execute(
@@ -259,7 +259,7 @@ class AnswerWriter(RunWriter):
             rows.change("samples", ("duration_s", "sample_rate_hz", "channels"), sounds)
 
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
-        """Write scored answers and first their readings, so every item has one."""
+        """Write scored answers with their post-processed texts, so every item has one."""
         if not items:
             return
         text = lambda r: (storable(r.transcript), storable(r.parsed), reason_text(r.reason))  # noqa: E731
@@ -352,7 +352,7 @@ def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> s
 
 
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
-    """Questions and answers of a run in order: all, or those with these numbers."""
+    """Yield a run's questions with answers, in order: all, or those with `numbers`."""
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for number, id, *row in run.query_lazily(
         f"SELECT a.number, {_QUESTION_COLUMNS}, {', '.join(f'a.{name}' for name in _ANSWERS[1:])}, "

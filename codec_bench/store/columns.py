@@ -12,7 +12,7 @@ from codec_bench.store.rows import SAMPLE_RATE
 
 
 def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]]:
-    """Numbers of a run's samples by column and group (see `data.columns`)."""
+    """Group the numbers of a run's samples by column and value (see `data.columns`)."""
     hint = "a new column of the manifest is read when the run's command is run again; nothing is computed again"
     return groups(sample_columns(run), by, f"the run '{run.folder}'", hint)
 

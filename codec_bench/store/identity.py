@@ -49,7 +49,7 @@ class Identity:
     control: str | None = None
 
     def differences(self, other: Identity, *, rows: bool = True) -> list[str]:
-        """Differences from another identity, in words such as `other prompt`.
+        """List differences from another benchmark, in words such as `other prompt`.
 
         Args:
             rows: whether to compare questions, which parts of unequal size never share.

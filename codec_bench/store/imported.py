@@ -278,6 +278,7 @@ def _add(
     imported: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
     better: Mapping[str, bool | None] | None = None,
 ) -> None:  # fmt: skip
+    """Add an item's scores and the metrics' facts to an import; refuses duplicates."""
     if id not in imported.scores:
         imported.samples.append(Sample(id, None, text=text))
     for name, score in scores.items():
@@ -295,7 +296,7 @@ def _add(
 
 
 def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
-    """Read the check results that an export of this package holds."""
+    """Read the check results of a system, if this package wrote the file."""
     for of in facts:
         held = _mapping(of)
         if isinstance(reason := held.get("suspect"), str) and reason:
@@ -342,6 +343,7 @@ def _check_not_empty(imported: Imported, path: Path) -> Imported:
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line number and record of a file with a JSON object per line."""
     with on_disk("file_not_readable", path=path):
         text = path.read_text("utf-8-sig")
     for number, line in enumerate(text.splitlines(), 1):
@@ -386,6 +388,7 @@ def _number(value: Any) -> float | None:
 
 
 def _score(value: Any, protocol: str, there: bool) -> Score:
+    """Convert a toolkit's value to a score; failed if it is missing or not finite."""
     number = _number(value)
     if number is not None and math.isfinite(number):
         if number < 0 and _LOWER.search(name := protocol.removeprefix(MARK).partition("/")[2]):
@@ -397,6 +400,7 @@ def _score(value: Any, protocol: str, there: bool) -> Score:
 
 
 def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
+    """Build the word error rate of one item from its counts of edit operations."""
     counts = [_number(record.get(f"{name}_{operation}")) for operation in _OPERATIONS]
     if any(count is None or not math.isfinite(count) or count < 0 for count in counts):
         return Score.failed(Diagnostic("imported_counts"), protocol)

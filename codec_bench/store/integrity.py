@@ -257,6 +257,7 @@ def check_opened(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, TableLayout]) -> None:
+    """Raise an error for a file without a record, or one of another schema version."""
     if "meta" not in tables:
         if not tables and (read_seal(path.parent) is not None or has_started(path)):
             raise damaged(path, "it was closed, and it has no tables")

@@ -121,7 +121,7 @@ def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:
 
 
 def keep_test(test: JudgeTest) -> Path:
-    """Save a test together with earlier parts; returns the file."""
+    """Save a judge's test, merged with earlier parts; returns the file."""
     path = _path(test.judge)
     with on_disk("file_not_writable", path=path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,7 @@ def merge_records(
 
 
 def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
-    """Make the finished run of one shard (`3/8`) from the runs of its smaller shards."""
+    """Merge the runs of a shard's smaller shards into the finished run of that shard."""
     merged = merge_records(folders, out, partial=True)
     if merged.unfinished:
         raise UserError("pieces_unfinished", shard=shard, out=out, unfinished=list(merged.unfinished))
@@ -191,6 +191,7 @@ def _write(
     unfinished: Sequence[int],
     notify: Callable[[str], None],
 ) -> None:
+    """Write the merged record with its audio, and replace the old one atomically."""
     making = out / _UNDER_WAY
     shutil.rmtree(making, ignore_errors=True)
     first = shards.parts[0]
@@ -246,7 +247,7 @@ def _write(
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A merged record's entries on all parts: times, codec seconds, check results."""
+    """Combine the entries of all parts: times, codec seconds, check results."""
     times: dict[str, dict[str, float]] = {}
     totals = {"items": 0, "audio_s": 0.0}
     checks: dict[str, dict[str, Any]] = {}

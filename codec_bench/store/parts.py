@@ -77,7 +77,7 @@ def items_now(folder: Path) -> tuple[int, int, int]:
 
 
 def read_part(folder: Path) -> ShardRun:
-    """Read which shard a run folder holds, and check its record, or raise UserError."""
+    """Read which shard a run folder contains, and check its record; or UserError."""
     with closing(Run(folder)) as run:
         run.check()
         meta = run.meta

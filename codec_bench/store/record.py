@@ -79,6 +79,7 @@ class Run:
             raise
 
     def _facts_are_whole(self) -> None:
+        """Raise DamagedRecord for malformed entries or facts of systems and metrics."""
         meta = self.meta
         for name in integrity.MAPPINGS:
             if not isinstance(meta.get(name, {}), dict | None):
@@ -237,7 +238,7 @@ class Run:
             yield TableRow._make(row_cells)
 
     def diagnostic(self, text: str | None, sample: str) -> Diagnostic | None:
-        """Reason of an item or a score, from the text of its cell."""
+        """Parse the reason of an item or a score from its cell."""
         return None if text is None else self._reason(text, sample)
 
     def diagnostic_of(self, held: Any, sample: str) -> Diagnostic:
@@ -274,7 +275,7 @@ class Run:
     def columns(
         self, system: str, metric: str
     ) -> tuple[list[int], list[float], list[float], list[str], dict[str, int]]:
-        """One system's ok scores of one metric as columns, ordered by sample id.
+        """Load one system's ok scores of one metric as columns, ordered by sample id.
 
         Returns:
             Sample numbers, numerators, denominators, independent units ("" for none), and a count of the others per
@@ -321,7 +322,7 @@ class Run:
         return samples, sounds, every
 
     def repeated_estimates(self, system: str) -> tuple[int, int, str]:
-        """Counts of files that repeat other words' sound, and of all; an example id or ""."""
+        """Count estimate files whose audio repeats that of another text; all; an example."""
         of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
         repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
         query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
@@ -329,7 +330,7 @@ class Run:
         return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
-        """Counts of ids with another sound in another run, and with known sounds in both."""
+        """Count ids whose audio differs in another run, and ids with known audio in both."""
         if self.has_questions:
             return 0, 0
         query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"

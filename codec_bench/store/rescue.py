@@ -73,7 +73,7 @@ _AT_ONCE = 10_000
 
 
 def rescue(folder: Path, out: Path) -> Survey:
-    """Write a new record of the intact items and answers of a damaged one.
+    """Copy the intact items and answers of a damaged record to a new record.
 
     The same command with the new folder as `--out` runs the rest again. The damaged record is not changed.
 

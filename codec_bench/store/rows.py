@@ -99,7 +99,7 @@ def doubts_text(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 class Cells:
-    """Converters for the cells of `Run.rows` that SQL alone does not make.
+    """Convert cells of the table `Run.rows` that SQL alone cannot compute.
 
     Args:
         protocols, judges: by metric. checks: results by system. read_detail, read_reason: parse a cell of a sample.

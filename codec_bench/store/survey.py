@@ -53,7 +53,7 @@ class TableState:
 
 @dataclass(slots=True)
 class Survey:
-    """What can be saved of a record.
+    """Intact rows of a damaged record.
 
     Args:
         meta: intact entries.
@@ -118,6 +118,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _survey(db: sqlite3.Connection, path: Path) -> Survey:
+    """Count the intact rows of each table, and find the items that can be saved."""
     tables = _tables(db)
     meta = _meta(db, tables["meta"]) if "meta" in tables else {}
     answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
@@ -163,6 +164,7 @@ def _survey_answers(
 def _without_turns(
     result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
 ) -> set[int]:
+    """Numbers of answers whose earlier turns were lost, and so are not saved."""
     cells_of = lambda table, *names: (  # noqa: E731
         tuple(cells[tables[table].columns.index(name)] for name in names) for cells in reader.rows(tables[table])
     )
@@ -185,6 +187,7 @@ def _without_turns(
 def _survey_items(
     result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
 ) -> None:
+    """Find the intact items that have all their scores and readings."""
     scored: Counter[tuple[int, int]] = Counter()
     at = [tables["scores"].columns.index(name) for name in ("system", "sample", "metric")]
     count = 0
@@ -264,6 +267,7 @@ class _Reader:
                     self.failed = True
 
     def _through(self, sql: str, prefix: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield readable rows from the front, then the back, then one key at a time."""
         low, high = 0, max(self.most, MOST_ENTRIES) - 1  # a damaged key may say anything
         try:
             for position, *row in self._db.execute(sql, (*prefix, low, 2**62)):

@@ -89,6 +89,7 @@ class RunWriter:
         self._metrics: dict[str, int] = {}
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
+        """Check an existing record, or create its tables, and open it for writing."""
         path = self.folder / DATABASE
         integrity.check_journals(path)
         has_started, meta = integrity.has_started(path), dict[str, Any]()
@@ -240,6 +241,7 @@ class RunWriter:
             self._write_items(rows, [(number, record) for number, (_, record) in enumerate(records, first)])
 
     def _write_items(self, rows: RowWriter, records: Sequence[tuple[int, ItemRecord]]) -> None:
+        """Insert the rows of finished items, their scores and the samples' lengths."""
         items, scores, samples = [], [], []
         for number, r in records:
             about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio)
@@ -269,7 +271,7 @@ class RunWriter:
     def flag_unchecked(
         self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: Mapping[str, Any]
     ) -> None:
-        """Flag ok scores of systems that a check could not judge, and unflag all others.
+        """Flag ok scores of systems without a result of a check, and unflag all others.
 
         Args:
             checks: results by system.
@@ -283,6 +285,7 @@ class RunWriter:
                 self._flag((self._systems[system], self._metrics[metric]), flag, unchecked)
 
     def _flag(self, key: tuple[int, int], flag: Mapping[str, Any], is_set: bool) -> None:
+        """Set or remove a flag in the detail of one system's ok scores of one metric."""
         query = (
             "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND sample > ? AND status = 'ok' "
             f"AND instr(COALESCE(detail, ''), ?) {'=' if is_set else '>'} 0 ORDER BY sample LIMIT {_AT_ONCE}"
@@ -300,7 +303,7 @@ class RunWriter:
                 rows.change("scores", ("detail",), changed)
 
     def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write rows of another record, with cells in the order of `columns`."""
+        """Insert rows from another record, with cells in the order of `columns`."""
         with self._transaction() as writing:
             writing.insert(table, columns, rows, clash="replace")
 
@@ -327,7 +330,7 @@ class RunWriter:
         return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
 
     def sounds(self) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-        """Sound hashes: references by sample, file estimates by system and sample."""
+        """Hashes of audio: of references by sample, of estimates by system and sample."""
         references = self._db.execute(
             "SELECT number, sound FROM samples WHERE sound IS NOT NULL AND number IN (SELECT sample FROM items)"
         )
@@ -345,6 +348,7 @@ class RunWriter:
             set_entries(rows, **values)
 
     def _trouble(self, error: sqlite3.Error) -> UserError:
+        """Convert an SQLite error to a UserError with a hint; defects are raised again."""
         path = self.folder / DATABASE
         if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
             raise error  # the same item twice is a defect of this program, not of the disk

@@ -145,7 +145,7 @@ def converse(
     check_settings(options or {}, models, "model in this conversation")
     recogniser = load_timed(words, device) if words is not None else None
     judging = None if judge is None else _judge(judge, options or {}, anyway, device)
-    measure_run = partial(_marked, words=recogniser, judge=judging, page=page, notify=on_estimate)
+    measure_run = partial(_remeasure, words=recogniser, judge=judging, page=page, notify=on_estimate)
     if remark:
         if out is None:
             raise UserError("no_run_to_mark", hint="--out DIR names its folder")
@@ -193,7 +193,7 @@ def converse(
             _SystemRun(out_folder.path, name, one, script, folder, talks, held_by, source, identity["generation"])
             for name, one in loaded.items()
         ]
-        asyncio.run(_all(work, at_once, progress, on_estimate))
+        asyncio.run(_hold_all(work, at_once, progress, on_estimate))
         result = measure_run(out_folder.path)
         mark_finished(out_folder.path)
         return result
@@ -211,7 +211,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
 
 
 def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
-    """Return a partner for a model, in a cascade if it takes whole turns."""
+    """Wrap a model as a partner; one that answers complete turns runs in a cascade."""
     if isinstance(model, StreamingModel):
         return Streaming(model)
     if isinstance(model, SocketModel) and type(model) in SERVICES:
@@ -271,7 +271,7 @@ class _SystemRun:
     sounds: Sounds | None = None
 
     def about(self, talk: Conversation) -> dict[str, Any]:
-        """Describe what identifies a session, next to the model."""
+        """Facts that must match for a stored session to be reused, as JSON values."""
         identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})),
             "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
@@ -307,7 +307,8 @@ class _SystemRun:
         return self.sounds
 
 
-async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
+async def _hold_all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
+    """Hold all missing sessions concurrently, and write each when it has ended."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # Check all audio before the first request.
@@ -365,10 +366,10 @@ def _values(
     yield from voice(session, folder, talk, sessions)
 
 
-def _marked(
+def _remeasure(
     run: Path, *, words: Feature | None, judge: tuple[str, Model] | None, page: bool, notify: Callable[[str], None]
 ) -> Conversations:
-    """Measure the sessions of a run folder, and write summary, lines and page."""
+    """Measure the sessions of a run folder, and write summary, event log and page."""
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}
@@ -429,6 +430,7 @@ async def _ask_judge(
 
 
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the event log: sessions, user events, model turns, values."""
     for session in sessions:
         about = {"system": system, "session": session.id}
         yield {**about, "event": "session", "status": session.status, **to_json({"reason": session.reason}),

@@ -57,6 +57,7 @@ def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str,
 
 
 def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
+    """Summarise one measure: mean or quantiles with intervals, counts, and reasons."""
     measure, of_measure = MEASURES[name], [value for value in values if value.measure == name]
     there = [value for value in of_measure if value.value is not None]
     numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
@@ -123,7 +124,13 @@ class Quantile:
 def quantile(
     values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None, level: float = LEVEL
 ) -> Quantile | None:
-    """Compute a quantile of finite values with its interval; None without values."""
+    """Compute a quantile of finite values with its confidence interval.
+
+    Args:
+        share: of the values at or below the quantile, 0 to 1.
+        clusters: the independent unit of each value; None if every value is one.
+        level: of the interval.
+    """
     if not len(values):
         return None
     check_level(level)
@@ -152,7 +159,7 @@ def _at(ordered: np.ndarray, share: float) -> float:
 
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
-    """Describe the least cost of sessions of `seconds`; empty without prices."""
+    """Describe the least cost of planned sessions; empty for a model without prices."""
     if model.prices is None or not model.prices.has_prices or not seconds:
         return ""
     sound_s = sum(seconds)

@@ -51,7 +51,7 @@ TAKES_S, TAKES_WORDS = 1.0, 3
 
 
 def script_of(folder: Path) -> Script:
-    """Convert a folder of samples, at any depth, to a script; raises UserError."""
+    """Convert a folder in Full-Duplex-Bench's layout to a script; raises UserError."""
     folders = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
     if not folders:
         raise UserError(
@@ -69,6 +69,7 @@ def script_of(folder: Path) -> Script:
 
 
 def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterator[dict[str, Any]]:
+    """Yield the conversations of one sample folder, as mappings for `Conversation`."""
     name = "-".join(sample.relative_to(folder).parts) or sample.name
     about = {"id": name, "recording": str((sample / "input.wav").absolute())}
     files = {path.name for path in sample.iterdir()}
@@ -249,7 +250,7 @@ def read_chunks(path: Path) -> list[Chunk] | None:
 def official_values(
     session: Session, words: Sequence[Word] | None, talk: Conversation | None = None
 ) -> Iterator[Value]:
-    """Yield the values of a session; `talk` is its scripted conversation."""
+    """Yield the measures of Full-Duplex-Bench v1 and v1.5 for a session."""
     if session.status != "ok":
         return
     if talk is not None and talk.recording is not None:
@@ -280,6 +281,7 @@ def _backchannels(session: Session, words: Sequence[Word], people: Sequence[floa
 
 
 def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterator[Value]:
+    """Yield Full-Duplex-Bench v1's take-turn and latency values from word times."""
     user_turns = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind not in NO_ANSWER]
     begins = [event.speech[0][0] for event in session.events if event.speech]
     for number, event in user_turns:

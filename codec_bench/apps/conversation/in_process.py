@@ -34,7 +34,7 @@ BEFORE_S = 0.3
 
 
 class _ProcessLine(ABC):
-    """Stands for a connection: takes frames, and yields the model's output."""
+    """A connection to a model in this process: takes frames, yields its messages."""
 
     def __init__(self) -> None:
         self._out: asyncio.Queue[ServiceEvent | BaseException] = asyncio.Queue()
@@ -95,6 +95,7 @@ class _Streamed(_ProcessLine):
             self._out.put_nowait(_failed(error))
 
     async def _steps(self) -> None:
+        """Step the streaming model on each received frame, and emit the audio it returns."""
         await self._there.wait()
         stream = self._begin(self.instructions)
         while True:
@@ -137,6 +138,7 @@ class _Turns(_ProcessLine):
                 await self._answer
 
     def _speech(self) -> None:
+        """On a window of user speech: open the turn, cancel the answer, stop playback."""
         self._speech_s += self.detector.window_s
         self._quiet_s = 0.0
         if self._speech_s < LEAST_S:
@@ -169,6 +171,7 @@ class _Turns(_ProcessLine):
             self._out.put_nowait(_failed(error))
 
     async def _spoken(self, samples: np.ndarray) -> None:
+        """Request the model's answer to a complete user turn, and emit its audio."""
         turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
         system_message = (Message("system", (self.instructions,)),) if self.instructions else ()
         response, sound = await self.cascade.spoken(f"turn-{self._number}", (*system_message, *self._history, turn))
@@ -273,7 +276,7 @@ class CascadeSession(InProcess):
         return _Turns(self)
 
     async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:
-        """Return the response to a turn, and its audio; raises RequestFailed."""
+        """Return the response to a turn with its audio, synthesised if it is text."""
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
             response = _there(await self.model.ask(request), "answer")

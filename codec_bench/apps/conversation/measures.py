@@ -162,7 +162,7 @@ class _SessionTurns:
             if order + 1 < len(self.user_turns):
                 until_s = self.user_turns[order + 1][1].speech[0][0]
             if event.kind in NO_ANSWER:
-                yield self._kept_talking(number, event)
+                yield self._continues_speaking(number, event)
             else:
                 if event.kind == "interruption":
                     yield from self._yield_values(number, event)
@@ -218,7 +218,7 @@ class _SessionTurns:
         yield self._value(number, "yielded", float(yielded), begin_s)
         yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
 
-    def _kept_talking(self, number: int, event: UserEvent) -> Value:
+    def _continues_speaking(self, number: int, event: UserEvent) -> Value:
         """Whether the model kept talking through a backchannel, cough or aside."""
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)

@@ -121,7 +121,7 @@ class _SessionFailed(Exception):
 
 
 class TooSlow(Exception):
-    """The partner is slower than real time, so times would be this machine's."""
+    """The model ran slower than real time on this machine, so its times are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> Diagnostic | None:
 
 
 class _Line:
-    """An open connection with its received messages."""
+    """An open connection to a partner, with the state of its session."""
 
     def __init__(self, model: Partner, socket: Any, held: Session, playback: Playback, script: Script) -> None:
         self.model, self.socket, self.held, self.playback = model, socket, held, playback
@@ -273,7 +273,7 @@ class _Line:
         self._answer = ""
         self._up, self._down = (
             NetworkLink(script.network, random_of(script.seed, held.id, direction), act) if script.network else None
-            for direction, act in (("up", socket.send), ("down", self._take))
+            for direction, act in (("up", socket.send), ("down", self._handle_message))
         )
 
     def now_s(self) -> float:
@@ -295,12 +295,13 @@ class _Line:
     async def _listen(self) -> None:
         async for message in self.socket:
             if self._down is None:
-                await self._take(message)
+                await self._handle_message(message)
             else:
                 self._down.put(message)
         raise _SessionFailed(Diagnostic("connection_closed", at_s=max(0.0, self.now_s())))
 
-    async def _take(self, message: Any) -> None:
+    async def _handle_message(self, message: Any) -> None:
+        """Apply one message of the model to the session: audio, text, stops and usage."""
         at_s = max(0.0, self.now_s())
         event = self.model.read_message(message)
         self._check(event)
@@ -341,6 +342,7 @@ class _Line:
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:
+    """Open the session, wait until the model is ready, and send the user's audio."""
     tasks = line.tasks()
     try:
         for message in line.held.opening:
@@ -365,6 +367,7 @@ async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], longest_s: float) -> None:
+    """Send the user's frames in real time until the user ends the session."""
     frame_s, number = line.held.frame_s, 0
     # Stagger the frames of sessions that begin together.
     line.start_s = line.loop.time() + frame_s * float(random_of(0, line.held.id).random())

@@ -46,7 +46,7 @@ class VoiceEvent(NamedTuple):
 
 
 def tau_voice(session: Session) -> Iterator[Value]:
-    """Yield the values of a session."""
+    """Yield the measures of tau-Voice for a session."""
     if session.status == "ok":
         counts: dict[str, int] = {}
         for name, value, tick, reason in find_events(ticks_of(session)):
@@ -100,6 +100,7 @@ def find_events(ticks: Sequence[Tick]) -> Iterator[VoiceEvent]:
 
 
 def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run]) -> Iterator[VoiceEvent]:
+    """Yield whether and how fast the model answered each user turn."""
     over = [(a, b) for a, b in user if not ticks[a].backchannel and not (b < len(ticks) and ticks[b].model)]
     for number, (_, end) in enumerate(over):
         answer = next((begin for begin, _ in model if begin >= end), None)
@@ -113,6 +114,7 @@ def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run])
 
 
 def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
+    """Yield how the model reacts to user speech: it yields, goes on, or answers."""
     asides = {tick.aside for tick in ticks[begin:end]}
     aside = next((one for one in ASIDES if one in asides), "")
     if ticks[begin].model:

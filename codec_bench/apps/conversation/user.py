@@ -66,7 +66,7 @@ class Utterance:
 
 
 class Sounds:
-    """The sounds of a script at one rate: by id from `source`, or by path."""
+    """The sounds of a script at one sample rate, by id of the data or by path."""
 
     def __init__(self, source: Iterable[Any] | None, folder: Path, rate_hz: int) -> None:
         self.folder, self.rate_hz = folder, rate_hz
@@ -110,7 +110,7 @@ class Sounds:
         return str(path)
 
     def utterance(self, event: Event) -> Utterance:
-        """Return an event's audio with speech and pauses; raises as `get`."""
+        """Concatenate an event's sounds and pauses, and mark speech; raises as `get`."""
         parts, speech, gaps, at = [], [], [], 0
         for piece_spec in event.say:
             if piece_spec.pause_s is not None:
@@ -219,6 +219,7 @@ class ScriptedUser:
         return out
 
     def _is_over(self, now_s: float, playback: Playback) -> bool:
+        """Whether the script is done and the last answer has ended, or none came in time."""
         if self.talk.silence_s is not None:
             return now_s >= self.talk.silence_s
         if self._next < len(self.events) or now_s < self._sound_end_s():

@@ -33,7 +33,7 @@ TRIMMED = 0.05
 def voice(
     session: Session, folder: Path, talk: Conversation | None, sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """Yield the values of a recorded session with an event and known words."""
+    """Yield speech rate, pitch, intensity and UTMOSv2 around a scripted event."""
     words = read_words(folder) if session.status == "ok" and talk is not None and talk.clean is not None else None
     if talk is None or talk.clean is None or words is None:
         return
@@ -90,6 +90,7 @@ def intensity(signal: np.ndarray) -> tuple[float, float] | str:
 
 
 def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
+    """Mean and standard deviation of a Praat analysis over masked values, or a reason."""
     missing = UserError("needs_parselmouth")
     parselmouth = optional_package("parselmouth", missing)
     try:

@@ -159,6 +159,7 @@ def _check_columns(definition: BoardDefinition, file: str) -> None:
 
 
 def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[BoardRow]:
+    """Read the published rows of a board from its CSV file."""
     from codec_bench.apps.leaderboards.board import AVERAGE
 
     if file is None:

@@ -197,6 +197,7 @@ def published_codecs() -> list[CodecTable]:
 
 
 def _tables(document: dict[str, Any]) -> list[CodecTable]:
+    """Read the points of one publication's CSV file, a table per column."""
     text = (files("codec_bench") / "configs" / "published" / document["published"]).read_bytes().decode("utf-8")
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
     lines.sort(key=lambda line: float(line["kbps"]))
@@ -231,7 +232,7 @@ def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered
 
 
 def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
-    """Add the values of one run; returns whether there are any."""
+    """Add the codecs of one run to their tables; returns whether there are any."""
     meta, is_used = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
@@ -296,6 +297,7 @@ def _parameters(folder: Path, system: str) -> float | None:
 
 
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
+    """Build the table of one metric from the user's runs, with front and delta rates."""
     _, data, metric, protocol = key
     facts = held.facts
     doubted = {name: point.suspicion for name, point in held.points.items() if point.suspicion}
@@ -317,7 +319,7 @@ def _fronted(
     seed: int,
     sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> CodecTable:
-    """Add front and delta rates to a table, without points that are not compared."""
+    """Add the Pareto front and delta rates to a table, over its compared points."""
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes
@@ -359,6 +361,7 @@ def _delta_rate(
     changes: Mapping[str, Changes],
     sizes: Mapping[str, float],
 ) -> DeltaRate:
+    """Bjøntegaard delta rate of one family against the anchor, with its interval."""
     curves = [[(point.costs["bitrate"], point.value) for point in points] for points in (anchor, test)]
     better, interval = bool(table.higher_is_better), None
     every = [*anchor, *test]
@@ -378,7 +381,7 @@ def _delta_rate(
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Which points are on the front, and in which share of draws (or None)."""
+    """Which points are on the Pareto front, and in which share of draws (or None)."""
 
     on: tuple[bool, ...]
     shares: tuple[float, ...] | None = None
@@ -393,7 +396,7 @@ def pareto_front(
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Front:
-    """Compute the front of points with a cost and a value each.
+    """Find the points without a cheaper and better one, with shares over drawn items.
 
     Args:
         costs: lower is better.

@@ -39,7 +39,7 @@ _PALE = 0.85
 
 
 def board_latex(board: Board) -> str:
-    """Format the rows in the board's order, with ranks and groups if `trust` is known."""
+    """Format a board as a LaTeX table, with ranks and significance groups if known."""
     trust, averages = board.trust, board.averages
     letters = _letters(board, trust) if trust else [""] * len(board.rows)
     grouped = any(letters)
@@ -73,7 +73,7 @@ def _rank(trust: Trust, row: int) -> str:
 
 
 def _letters(board: Board, trust: Trust) -> list[str]:
-    """Return the significance groups of own rows with a rank interval; "" for others."""
+    """Significance letters of rows from own runs with a rank interval; "" for others."""
     known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
     names = [board.rows[n].name for n in known]
     alike = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
@@ -138,7 +138,7 @@ def _letter(number: int) -> str:
 
 
 def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
-    """Return the best rows of a column, and those alike; empty below two values."""
+    """Find the best rows of a column, and rows that do not differ significantly."""
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]

@@ -51,7 +51,7 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """How a run relates to its benchmark.
+    """Differences of a run from its benchmark, which decide whether it is compared.
 
     Args:
         rows: the hash of its questions; None if not recorded.
@@ -122,7 +122,7 @@ class _Values:
     beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     def take(self, result: _Result) -> None:
-        """Add the value of one column."""
+        """Set the value of one column, and note a different earlier one in `doubled`."""
         column, entry, conditions = result.column, result.entry, result.conditions
         judge = result.rater if result.rated else None
         self.folders[result.source.folder] = None
@@ -164,7 +164,7 @@ class _Values:
 def own_rows(
     runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
 ) -> tuple[list[BoardRow], list[str]]:
-    """Build rows from runs, and list the folders of runs without a value.
+    """Build rows from the user's runs, and list the folders of runs without a value.
 
     There is a row for every system and variant with a value for at least one column.
 
@@ -290,6 +290,7 @@ def _is_other(
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
+    """Compare a run with its benchmark: data, prompt, questions, model state."""
     meta = run.meta
     config = meta.get("config") or {}
     # Imported records do not know their definition.
@@ -351,7 +352,7 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:
-    """Format the ratings of a row by column, group and average, with judges."""
+    """Describe ratings of a row by other judges, by column, group and average."""
     ratings = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
     if len({rater.key for _, rater in values.ratings.values()}) != 1:
         return ratings
@@ -384,6 +385,7 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
 ) -> Iterator[_Result]:
+    """Yield the values of a run that fill columns of the board, by system and variant."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]

@@ -95,6 +95,7 @@ def describe_offsets(columns: Mapping[str, Sequence[BoardJudge]], factors: Mappi
 
 
 def _between(first: BoardJudge, second: BoardJudge, known: Sequence[Succession], factor: int) -> Iterator[str]:
+    """Describe the known offset between two judges, or that it was not measured."""
     if first.rubric and second.rubric and first.rubric != second.rubric:
         yield (
             f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one "

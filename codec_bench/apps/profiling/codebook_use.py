@@ -190,6 +190,7 @@ def _entropies(books: Sequence[CodebookUse]) -> tuple[list[float], list[float]]:
 
 
 def _use(row: np.ndarray) -> CodebookUse:
+    """Utilisation, dead entries, entropies and perplexity of one codebook's counts."""
     tokens, used = int(row.sum()), int(np.count_nonzero(row))
     if not tokens:
         return CodebookUse(0, 0, len(row), None, None, None, None)
@@ -199,6 +200,7 @@ def _use(row: np.ndarray) -> CodebookUse:
 
 
 def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntropy:
+    """Estimate the entropy of a frame, each codebook conditioned on the one before."""
     tokens = counts.frames
     if not tokens:
         return JointEntropy(0, 0, None, None, None, Diagnostic("no_codes"))
@@ -367,7 +369,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _binned(row: np.ndarray) -> list[int]:
-    """Count by entry, or by neighbours together above `HISTOGRAM_BINS` entries."""
+    """Counts by entry; above `HISTOGRAM_BINS` entries, sums over neighbouring entries."""
     if len(row) <= HISTOGRAM_BINS:
         return row.tolist()
     edges = np.linspace(0, len(row), HISTOGRAM_BINS + 1).astype(int)[:-1]

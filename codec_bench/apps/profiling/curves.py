@@ -26,7 +26,7 @@ def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the points of each family, for each metric, by rising bitrate.
+    """Build quality over bitrate for each metric and codec family, by rising bitrate.
 
     Args:
         quality: for each codec the summary entries of its metrics; codecs without any are excluded.

@@ -79,7 +79,7 @@ def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
 
 
 def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]:
-    """Return the number of frames that can be lost, and the seconds of each.
+    """Return the number of frames that can be lost, and the length of each in s.
 
     Args:
         declared_hz: the codec's frame rate, used for packets if their number fits: padding may add a few packets.

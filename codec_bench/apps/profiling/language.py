@@ -98,7 +98,7 @@ def _of_stream(stream: TokenStream, seed: int) -> dict[str, Any]:
 
 
 def _over_books(order: int, rates: list[EntropyRate], stream: TokenStream) -> dict[str, Any]:
-    """Sum the entropy rates of codebooks, or return the worst one's reason."""
+    """Sum the codebooks' entropy rates, or give the reason of one without a rate."""
     worst = min(rates, key=lambda rate: rate.coverage or 0.0)
     reason = worst.reason
     bits = None if reason else sum(rate.bits or 0.0 for rate in rates)
@@ -189,6 +189,7 @@ def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[Ent
 
 
 def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> EntropyRate:
+    """Estimate one entropy rate; None with a reason if too few n-grams were seen."""
     contexts, grams = _ngrams(sequences, cardinality, order)
     if not len(grams):
         return EntropyRate(None, None, 0, 0, Diagnostic("no_such_order", order=order))

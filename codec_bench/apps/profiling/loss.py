@@ -117,7 +117,7 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
 def _point(
     link: LossyLink, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
-    """Measure the quality at one loss rate, with each of some repairs."""
+    """Measure quality at one loss rate and channel model, for each repair."""
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
     if channel == "bursts":
         model = GilbertElliott.of(rate, settings.loss_burst_frames)
@@ -131,7 +131,7 @@ def _point(
 
 
 def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
-    """Return why a call fails, or None."""
+    """Run a call, and return the reason if it fails; None otherwise."""
     try:
         attempt()
     except NotApplicable as reason:
@@ -142,7 +142,7 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
 
 
 def _quality(link: LossyLink, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Measure the quality with a repair, or give each metric a reason."""
+    """Score the output under given losses with one repair, or give a reason."""
     try:
         return scorer(link.clips, link.decode_with_losses(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
@@ -150,6 +150,7 @@ def _quality(link: LossyLink, scorer: SectionScorer, repair: str, gone: Sequence
 
 
 def _recovery(link: LossyLink, repair: str, settings: Settings) -> dict[str, Any]:
+    """Lose single frames, and measure for how long the output differs, in ms."""
     trials = loud_frames(link, settings.recovery_frames)
     out = link.decode_with_losses(
         repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials]
@@ -184,7 +185,7 @@ def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
 
 
 def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
-    """Return the end of the last window of difference in seconds, or 0."""
+    """End of the last window that differs by more than `distance_db`, in s; or 0."""
     apart = differing_windows(undisturbed, other, rate_hz, distance_db)
     return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
 

@@ -71,6 +71,7 @@ def measure_association(counts: np.ndarray, *, seed: int) -> list[PhoneAssociati
 
 
 def _measure_table(table: np.ndarray, rng: np.random.Generator) -> PhoneAssociation:
+    """Mutual information and purities of counts `(codes, phones)`, with chance levels."""
     table = table[table.any(axis=1)][:, table.any(axis=0)]
     frames, codes, phones = int(table.sum()), *table.shape
     if not frames:

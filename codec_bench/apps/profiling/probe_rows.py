@@ -51,7 +51,7 @@ def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
 
 
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """Build the plot of linear probes by codec, log-mel and chance."""
+    """Build the plot of linear-probe accuracy for each codec, log-mel and chance."""
     measured = [
         (text, codec["probes"]["tasks"])
         for text, codec in zip(labels, codecs.values())

@@ -110,6 +110,7 @@ def measure(
 
 
 def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[ProbeClip]:
+    """Analyse up to `MOST_CLIPS` clips, chosen and ordered by a hash of their ids."""
     frames = _columns(corpus)
     selected = set(sorted(frames, key=_key)[:MOST_CLIPS])
     clips = []
@@ -125,7 +126,7 @@ def _key(name: str) -> bytes:
 
 
 def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
-    """Return each code's column by clip, and the frame rate; first channels."""
+    """Codes of each clip at the highest frame rate, and that rate; first channel only."""
     streams = corpus.streams
     rate_hz = max(stream.frame_rate_hz for stream in streams)
     parts: dict[str, list[np.ndarray]] = {}
@@ -158,6 +159,7 @@ def _hold_codes(codes: np.ndarray, rate_hz: float, target_hz: float) -> np.ndarr
 
 
 def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> ProbeClip:
+    """Sample log-mel and pitch of a clip at the middles of its code frames."""
     from codec_bench.kernels.pitch.cpu import track
     from codec_bench.networks.log_mel import log_mels
 
@@ -211,6 +213,7 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
 
 
 def _speaker(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
+    """Build the speaker task: one item per clip of speakers with two or more clips."""
     labelled = [clip for clip in clips if clip.name in labels.speakers]
     counts = Counter(labels.speakers[clip.name] for clip in labelled)
     labelled = [clip for clip in labelled if counts[labels.speakers[clip.name]] > 1]
@@ -222,6 +225,7 @@ def _speaker(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
 
 
 def _emotion(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
+    """Build the emotion task: one item per labelled clip, folds by speaker."""
     labelled = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
     classes = [labels.emotions[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
@@ -231,6 +235,7 @@ def _emotion(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
 
 
 def _phone(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
+    """Build the phone task: one item per aligned frame of a frequent phone."""
     frames = []
     for number, clip in enumerate(clips):
         alignment = labels.alignments.get(clip.name)
@@ -276,6 +281,7 @@ _TASKS: Mapping[str, Callable[[list[ProbeClip], Labels, int], _ProbeItems]] = {
 
 
 def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
+    """Cross-validated accuracy of each probe on codes and on log-mel, with chance."""
     counts = np.bincount(task.classes)
     results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),

@@ -37,7 +37,7 @@ _OTHER_HZ, _OTHERWISE_HZ = 44_100, 48_000
 
 
 def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Re-encode a few clips, and change them in several ways."""
+    """Measure re-encoding, and small changes of the input, on a few clips."""
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
@@ -59,6 +59,7 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
 
 
 def _reencoding(codec: Any, first: Sequence[Sent], waves: Sequence[Audio], rounds: int) -> list[dict[str, Any]]:
+    """Encode decoded audio again, round by round: shares of equal codes, latent SNR."""
     out: list[dict[str, Any]] = []
     if not first[0].streams and not isinstance(first[0], Latents):
         return out
@@ -120,7 +121,7 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """Return the SNR of other latents, without means; or None."""
+    """SNR in dB of other latents against the first, without means; None if no latents."""
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None
@@ -194,6 +195,8 @@ def _gain(gain_db: float) -> Perturbation:
 
 
 def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio], Undone]:
+    """Build a delay by some samples at a rate, and the alignment that undoes it."""
+
     def later(clip: Audio, index: int) -> Audio:
         padded = np.pad(clip.samples, ((0, 0), (samples(clip.sample_rate_hz), 0)))
         return Audio(padded[:, : clip.num_samples], clip.sample_rate_hz)

@@ -108,6 +108,7 @@ class Measuring(Checking):
         return {"speed": {**timings, "threads": speed.threads(), "device": self._device}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
+        """Code the corpus once: bitrate, batch speed, phones, and the checks."""
         request = self._request
         self._rate = RateCounter(self._codec.info)
         self._of_phones: tuple[PhoneCounter, AbxItems] | None = None
@@ -140,6 +141,7 @@ class Measuring(Checking):
         }
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
+        """Yield clips with codes and output, and count codes, phones and saved audio."""
         players = self._request.players
         for name, clip, codes, out in super()._recoded():
             yield name, clip, codes, out  # the checks look first: what they refuse is not counted
@@ -152,6 +154,7 @@ class Measuring(Checking):
                 write_flac(players[name], out)
 
     def _coded_once(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
+        """Encode and decode a batch, and add both durations to the batch clock."""
         self._clock.begin()
         start = perf_counter()
         codes = encode(self._codec, pieces)

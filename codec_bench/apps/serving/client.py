@@ -88,6 +88,7 @@ class RemoteScorer:
             return Result(item.id if isinstance(item, Item) else "", scores, None, 0.0, error.message)
 
     def _send(self, method: str, path: str, item: Item) -> dict[str, Any]:
+        """Send an item with its audio as a multipart request; returns the JSON reply."""
         texts = {"id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id}
         parts = {"item": json.dumps({name: text for name, text in texts.items() if text is not None}).encode()}
         parts["audio"] = audio_bytes(item.audio, "the audio")
@@ -103,6 +104,7 @@ class RemoteScorer:
     def _call(
         self, method: str, path: str, body: bytes | None = None, kind: str = "application/octet-stream"
     ) -> dict[str, Any]:
+        """Send a request, retried while the queue is full; returns the JSON reply."""
         headers = {"Content-Type": kind}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"

@@ -135,6 +135,7 @@ class ClusterService(Service):
         return await Service._result(self, item, wait=wait)
 
     async def _fetch(self, id: str) -> bytes:
+        """Bytes of a stored reference, cached here and checked by its digest."""
         digest, data = self.fetched.pop(id, (None, b""))
         entry = await self.shared.get.remote(id, digest)
         if entry is None:

@@ -67,6 +67,7 @@ class Recorder:
         self._thread.shutdown()
 
     def _open(self, folder: str | os.PathLike[str], plan: Plan, options: Mapping[str, Mapping[str, Any]]) -> RunWriter:
+        """Open the run folder for writing, with metrics and settings as its fingerprint."""
         metrics = {n: f"{m.protocol} {code_hash(n)}" if is_own_code(n) else m.protocol for n, m in plan.metrics.items()}
         features = {n: f.cache_id or n for n, f in plan.features.items()}
         groups = {of: {name: str(value) for name, value in values.items()} for of, values in options.items()}

@@ -169,7 +169,7 @@ class Scorer:
         return self._most
 
     def submit(self, item: Item | Mapping[str, Any], then: Callable[[], bool] | None = None) -> Future[Result]:
-        """Submit an item; the future gets its `Result`.
+        """Queue an item for scoring; the returned future gets its `Result`.
 
         Args:
             then: whether nobody waits for it any more; called before it is scored.
@@ -242,7 +242,7 @@ class Scorer:
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Score items together; a bad item gets failed scores."""
+        """Score items together and wait; an item that cannot be scored gets failed scores."""
         futures: list[Future[Result] | Result] = []
         for index, item in enumerate(items):
             while True:
@@ -331,6 +331,7 @@ class Scorer:
         LOG.warning("a worker ended (%s) and was replaced; its items are scored again", reason)
 
     def _reference(self, item: Item) -> bytes | None:
+        """Bytes of an item's reference audio, also a stored one; None without one."""
         if item.reference is not None and item.reference_id is not None:
             raise BadItem(Diagnostic("two_references"), code="bad_item")
         if item.reference is not None:

@@ -124,7 +124,7 @@ class Service:
         return web.json_response(result_json(await self._result(await _timed(_read_item(request)))))
 
     async def scores(self, request: web.Request) -> web.StreamResponse:
-        """Score many: a line of JSON each, answered on completion."""
+        """Score a body of JSON lines, and stream a line per item when it is scored."""
         reply = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await reply.prepare(request)
         lock, open_bytes = asyncio.Lock(), 0
@@ -328,6 +328,7 @@ def _check_body(request: web.Request) -> int:
 
 
 def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
+    """HTTP status and JSON body of an error."""
     if isinstance(error, web.HTTPException):
         code = {404: "not_found", 405: "not_allowed", 413: "too_large"}.get(error.status, "bad_request")
         return error.status, {"error": {"code": code, "message": error.reason}}
@@ -355,6 +356,7 @@ async def _timed(reading: Coroutine[Any, Any, T]) -> T:
 
 
 async def _read_item(request: web.Request) -> Item:
+    """Read an item from a multipart or a JSON request."""
     if request.content_type.startswith("multipart/"):
         parts = await _read_parts(request)
         if "audio" not in parts:
