@@ -22,9 +22,9 @@ def answer_notes(answers: Answers) -> list[str]:
         return []
     notes = [
         *([f"each question was sent in {wordings_text(answers.each_wording)}"] if answers.each_wording else []),
-        *_of_lengths(answers),
-        *_of_collapse(answers),
-        *_who(answers),
+        *_length_notes(answers),
+        *_collapse_notes(answers),
+        *_served_notes(answers),
         *_ignored("model", answers.decoding),
         *_ignored("judge", answers.judging),
     ]
@@ -64,7 +64,8 @@ def judge_notes(entries: Entries) -> list[str]:
     return notes
 
 
-def _of_lengths(answers: Answers) -> list[str]:
+def _length_notes(answers: Answers) -> list[str]:
+    """Notes on audio that was cut or too long, and answers that ended early."""
     phrases = []
     if answers.cut.n:
         unheard = answers.cut.unheard
@@ -86,7 +87,7 @@ def _of_lengths(answers: Answers) -> list[str]:
     return phrases
 
 
-def _of_collapse(answers: Answers) -> list[str]:
+def _collapse_notes(answers: Answers) -> list[str]:
     answered = answers.asked - sum(answers.failed.values())
     none = answers.no_answer or 0
     if not answered or none < _MANY * answered:
@@ -104,7 +105,8 @@ def _ignored(role: str, decoding: Mapping[str, Any] | None) -> list[str]:
     return [f"the {role} does not accept '{name}': {why}" for name, why in untold.items()]
 
 
-def _who(answers: Answers) -> list[str]:
+def _served_notes(answers: Answers) -> list[str]:
+    """Notes on which model the service reports to have answered."""
     served = answers.served
     parts = [
         f"{one.n:,} answers are from '{one.model}' and not from '{answers.asked_for}'{_where(one.subsets)}"

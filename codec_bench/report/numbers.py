@@ -138,7 +138,7 @@ def marked(name: str, system: SystemSummary) -> str:
 
 
 def doubts_text(system: SystemSummary) -> str | None:
-    """Return the findings of a system's checks as one text, or None."""
+    """Return the findings of the checks of a system as one text; None without any."""
     return text_of(system.doubts)
 
 
@@ -403,11 +403,12 @@ def missing_notes(entries: Entries) -> list[str]:
     return [
         plain(f"{metric}: {text}", most=2_000)
         for metric, held in by_metric.items()
-        if (text := _lacking(held)) is not None
+        if (text := _missing_note(held)) is not None
     ]
 
 
-def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
+def _missing_note(held: Mapping[str, MetricSummary]) -> str | None:
+    """Note on systems without values for the same samples; None if all have them."""
     held = {
         name: entry
         for name, entry in held.items()
@@ -437,13 +438,14 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
 def draw_notes(entries: Entries) -> list[str]:
     """Return notes on several answers per question, one per number."""
     return [
-        plain(f"{metric} of {system}: {_drawn(entry)}")
+        plain(f"{metric} of {system}: {_draws_note(entry)}")
         for system, metric, entry in entries
         if entry.draws and entry.value is not None
     ]
 
 
-def _drawn(entry: MetricSummary) -> str:
+def _draws_note(entry: MetricSummary) -> str:
+    """Note on a metric over several answers per question: spread, share that pass."""
     draws, (factor, unit) = entry.draws, shown_unit(entry.unit)
     places = decimals([entry], factor)
     each = str(draws.n) if draws.fewest == draws.n else f"{draws.fewest} to {draws.n}"

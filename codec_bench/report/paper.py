@@ -200,6 +200,7 @@ def _table(summary: Summary) -> _PaperTable:
 def _column(
     systems: Mapping[str, Mapping[str, MetricSummary]], metric: str, count: Mapping[str, int]
 ) -> tuple[str, dict[str, _Cell]]:
+    """Head and cells of one metric's column, for every system."""
     entries = {name: held[metric] for name, held in systems.items() if metric in held}
     facts = next(iter(entries.values()))
     factor, unit = numbers.shown_unit(facts.unit)

@@ -31,7 +31,7 @@ def write_summary(run: Run, summary: Summary) -> None:
 
 
 def results_stand(run: Run, *, page: bool = True) -> bool:
-    """Whether the files next to a record are up to date with it.
+    """Whether summary and page next to a record are up to date with it.
 
     A command that computes something first writes `run.json` with another state.
     """

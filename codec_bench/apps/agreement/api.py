@@ -173,6 +173,7 @@ def _of_judges(material: RatedRuns) -> Panel:
 
 
 def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
+    """Build the panel of people's ratings and the judges' on the same items."""
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)

@@ -155,6 +155,7 @@ def _cells(x: np.ndarray, y: np.ndarray) -> _Cells:
 def _with_interval(
     estimate: Estimate, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
 ) -> Coefficient:
+    """Add a t interval to a coefficient, from the influence of each unit."""
     if isinstance(estimate, str):
         return Coefficient(None, note=estimate)
     value, influence = estimate
@@ -181,6 +182,7 @@ def _with_interval(
 
 
 def _pearson(cells: _Cells) -> Estimate:
+    """Pearson's correlation, and the influence of each cell on it."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     share, x, y = cells.share, cells.x[cells.row], cells.y[cells.column]
@@ -216,6 +218,7 @@ def _spearman(cells: _Cells) -> Estimate:
 
 
 def _kendall(cells: _Cells) -> Estimate:
+    """Kendall's tau-b, and the influence of each cell on it."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -290,6 +293,7 @@ _UNEQUAL = _Distance(lambda x, y: (x != y).astype(np.float64), _mean_unequal)
 
 
 def _kappa(cells: _Cells, distance: _Distance) -> Estimate:
+    """Cohen's kappa weighted by a distance, and the influence of each cell on it."""
     rows, columns = cells.shares
     to_rater, to_reference = distance.mean(cells.x, cells.y, columns), distance.mean(cells.y, cells.x, rows)
     expected = float(rows @ to_rater)

@@ -151,6 +151,7 @@ def _column(scored: Scored, index: int) -> MetricColumn:
 
 
 def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> MetricPair:
+    """Correlate two metrics over items and over systems."""
     x, y = scored.column(a), scored.column(b)
     both = np.isfinite(x) & np.isfinite(y)
     excluded = int((~(np.isnan(x) | np.isnan(y)) & ~both).sum())
@@ -174,7 +175,7 @@ def _of_systems(coefficient: Coefficient) -> Coefficient:
 
 @dataclass(slots=True)
 class Scored:
-    """The columns of runs.
+    """Metric values of runs, by metric, system and sample.
 
     Args:
         better: whether higher is better by column; None for neither.
@@ -214,7 +215,7 @@ class Scored:
 
 
 def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str, bool | None] | None = None) -> Scored:
-    """Read the columns of runs.
+    """Read the metrics of runs into columns over systems and samples.
 
     Args:
         metrics: only these, in this order; empty for all that have a value for some item.
@@ -277,6 +278,7 @@ def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarra
 
 
 def _read(run: Run, scores: Scored) -> None:
+    """Fill the columns with the scores and summary values of one run."""
     benchmark, summary = name_of(run), summarise(run).systems
     ((last,),) = run.query("SELECT COALESCE(MAX(number), 0) FROM samples")
     numbers = np.zeros(last + 1, np.int64)

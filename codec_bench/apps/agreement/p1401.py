@@ -116,7 +116,7 @@ class Fit:
     points: MetricPoints
 
     def of(self, mapping: str) -> Mapped:
-        """Return the errors after a mapping."""
+        """Return the errors after a mapping: `none`, `first` or `third`."""
         return next(one for one in self.mapped if one.mapping == mapping)
 
 
@@ -266,6 +266,7 @@ def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoint
 
 
 def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
+    """Measure one metric against mean votes, under each mapping."""
     n = len(points.names)
     of_ranks = Coefficient(None, note=_too_few(n, level, FEWEST))
     if n >= FEWEST:
@@ -280,6 +281,7 @@ def _too_few(n: int, level: str, fewest: int) -> Note:
 
 
 def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
+    """Errors of a metric after a fitted mapping: RMSE, RMSE*, outliers, Pearson."""
     n, d = len(points.names), DEGREES[mapping]
     fewest = max(FEWEST, d + 1)
     if n < fewest:
@@ -339,7 +341,7 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
-    """Fit a mapping; coefficients with the constant first, float64 `(order + 1,)`.
+    """Fit a monotonic polynomial from metric values to mean votes.
 
     It has the least squares among polynomials that do not fall between minimum and maximum. Where the free cubic falls,
     the best one has slope 0 at an end, at both, or touches 0 once between; each is tried.

@@ -272,7 +272,7 @@ def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confus
 
 
 def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
-    """Return the distance of two raters per item, `(items,)`; 0 without both ratings.
+    """Distance of two raters on each item, `(items,)`; 0 if a rating is missing.
 
     It is that of ratings on one scale, else of ranks as a share of all. Different labels are 1 apart.
     """
@@ -347,7 +347,7 @@ class Agreement:
 
 
 def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -> tuple[Apart, ...]:
-    """Return at most `most` items of largest disagreement of any pair."""
+    """Find the items with the largest distance between two compared raters."""
     if not compared or not panel.items:
         return ()
     gap = np.max([gaps(panel, reference, rater) for reference, rater in compared], axis=0)

@@ -176,8 +176,10 @@ def read_ratings(
     rating_kind: Kind = kind or (_KIND_OF[declared] if declared else _infer_kind(rows))
     spelt: dict[str, str] = {}
     rater_of = lambda row: spelt.setdefault(row.rater.casefold(), row.rater)  # noqa: E731
-    valued = [replace(row, rater=rater_of(row), value=v) for row, v in _valued(rows, rating_kind, scale, problems)]
-    return Ratings(tuple(_once(valued, problems)), rating_kind, problems, tuple(spelt.values()), scale)
+    valued = [
+        replace(row, rater=rater_of(row), value=v) for row, v in _parse_values(rows, rating_kind, scale, problems)
+    ]
+    return Ratings(tuple(_drop_repeats(valued, problems)), rating_kind, problems, tuple(spelt.values()), scale)
 
 
 def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
@@ -279,9 +281,10 @@ def _infer_kind(rows: Sequence[RatingRow]) -> Kind:
     return "option" if rows else "rating"
 
 
-def _valued(
+def _parse_values(
     rows: Sequence[RatingRow], kind: Kind, scale: tuple[float, float] | None, problems: Problems
 ) -> Iterator[tuple[RatingRow, float | None]]:
+    """Yield each row with its rating or preference; unusable rows become problems."""
     for row in rows:
         where = f"line {row.line}: {row.score[:40]}"
         if kind == "option":
@@ -312,7 +315,8 @@ def _preference(row: RatingRow) -> float | None:
     return 0.0 if choice in _TIED else 1.0 if choice in _FIRST else -1.0 if choice in _SECOND else None
 
 
-def _once(rows: Sequence[RatingRow], problems: Problems) -> Iterator[RatingRow]:
+def _drop_repeats(rows: Sequence[RatingRow], problems: Problems) -> Iterator[RatingRow]:
+    """Yield one row per rater and item; contradicting repeats become problems."""
     together: dict[tuple[str, ...], list[RatingRow]] = defaultdict(list)
     for row in rows:
         together[row.key].append(row)

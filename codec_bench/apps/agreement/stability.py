@@ -33,7 +33,7 @@ _16_BITS, _24_BITS = 2.0**15, 2.0**23
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that a listener would not mind.
+    """A small change of the audio that leaves its quality equal to a listener.
 
     Args:
         name: in words.

@@ -251,6 +251,7 @@ def _results(futures: Iterable[Future[BuildItem]]) -> list[BuildItem]:
 def _write(
     recipe: Recipe, maker: Maker, keys: list[str], record: Reviewed, out: Path, facts: Mapping[str, Any]
 ) -> Funnel:
+    """Write the finished data set: tables, drops, funnel, definition, card and page."""
     funnel = Funnel.of(record.outcomes(keys), maker.steps)
     sounds = record.outcomes(keys, sounds=True)
     columns = {**maker.columns, **({UNIT: "text"} if recipe.duplicates == "keep" else {})}

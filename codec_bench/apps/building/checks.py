@@ -56,7 +56,7 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
 
 
 def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check a part for clipping and silence alone; raises Dropped at the step."""
+    """Check one segment for clipping and silence only; raises Dropped at the step."""
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:

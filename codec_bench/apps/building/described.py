@@ -191,6 +191,7 @@ class Described(Maker):
         return try_item(key, groups, self.recipe.retries + 1, attempt)
 
     def _read_audio(self, segment: Segment) -> Audio:
+        """Read the audio of a segment; raises Dropped if it is unreadable or empty."""
         sample = segment.sample
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
@@ -204,6 +205,7 @@ class Described(Maker):
         return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
+        """Make and check one question: the row of the data set; raises Dropped."""
         try:
             description = render_text(self.recipe.description, values, "the description")
         except UserError as error:
@@ -234,6 +236,7 @@ class Described(Maker):
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
     ) -> _Question:
+        """Ask for the class of a recording, with other classes as wrong options."""
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
@@ -254,7 +257,7 @@ class Described(Maker):
         return _Question(question, right, classes.column, (right, *others))
 
     def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
-        """Return the question of this number among the writer's for the segment."""
+        """Return question `number` of those that the writer model made for a segment."""
         written, facts = self.recipe.written, self.recipe.facts
         assert written is not None, "a recipe has classes or written questions"
         descriptions = {name: fact.is_what for name, fact in facts.items()}
@@ -268,7 +271,7 @@ class Described(Maker):
         return _Question(text.question, text.answer, text.about)
 
     def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
-        """Check a question by rule if measured, else by judge; returns which."""
+        """Check a question by a measured fact, else by the judge; returns which one."""
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"

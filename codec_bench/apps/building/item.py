@@ -104,7 +104,7 @@ class Maker:
         raise NotImplementedError
 
     def same(self, key: str) -> Sequence[str]:
-        """Return marks that dependent or equal items share, whatever their audio."""
+        """Return keys that dependent or equal items share, whatever their audio."""
         return ()
 
     def facts(self) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ class Maker:
         raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """Return the closeness to the limit of a usable item, 0 to 1; or None."""
+        """How close a usable item is to being dropped, 0 to 1; None if unknown."""
         return None
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ def try_item(
     attempt: Callable[[int], tuple[Mapping[str, Any], Audio]],
     by: str | None = None,
 ) -> BuildItem:
-    """Try an item until a try succeeds.
+    """Make an item, with further tries after each failed one.
 
     Args:
         groups: as `BuildItem.groups`; a try may set them.
@@ -199,6 +199,7 @@ class Funnel:
         return funnel
 
     def _count(self, outcome: BuildItem) -> None:
+        """Add one item and its failed tries to the counts."""
         self.items += 1
         self.usable += outcome.is_usable
         self.tries += len(outcome.failures) + outcome.is_usable

@@ -211,6 +211,7 @@ class Joined(SpeechMaker):
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
+        """Read the recordings of an item's lines; raises Dropped."""
         sounds = []
         for line in lines:
             paths = self._files.get(line.file, [])
@@ -221,6 +222,7 @@ class Joined(SpeechMaker):
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
     def _synthesised(self, key: str, lines: Sequence[Line], number: int) -> Read:
+        """Synthesise an item's lines by one voice, and check their audio."""
         assert self.voices is not None, "what is synthesised has voices"
         voice, again = self.voices.order(self.recipe.seed, key, number)
         sounds = []
@@ -235,6 +237,7 @@ class Joined(SpeechMaker):
     def _checked(
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
     ) -> tuple[dict[str, Any], Audio]:
+        """Join stem and options, and check the recording: row and audio; raises Dropped."""
         recipe = self.recipe
         parts = [normalise_loudness(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
         full, level = normalise_loudness(self._join(parts), recipe.loudness_lufs, recipe.peak_dbfs)

@@ -56,7 +56,7 @@ class Mixture:
 
     @property
     def gap_db(self) -> float:
-        """The measured gap."""
+        """The measured loudness difference, first minus second, in LU."""
         return self.first_lufs - self.second_lufs
 
 
@@ -81,12 +81,13 @@ def mix(
     mean_lufs: float,
     peak_dbfs: float,
 ) -> Mixture:
-    """Mix two sounds `(samples,)`.
+    """Mix two signals `(samples,)` at a given loudness difference and offset.
 
     Args:
         offset_samples: start of the second sound relative to the first; may be negative.
         mean_lufs: the mean of the two loudnesses, before the peak limit.
         peak_dbfs: a higher peak scales both sounds down together.
+        gap_db: by how much the first sound is louder than the second, in LU.
 
     Raises:
         Dropped: a sound has no loudness, or too little of it.
@@ -214,6 +215,7 @@ class Mixtures(Maker):
         return self._active_questions()[row["about"]].least / abs(difference)
 
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
+        """Draw and mix one pair, and make its question; raises Dropped."""
         random = make_rng(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
@@ -241,6 +243,7 @@ class Mixtures(Maker):
             raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Draw a faded excerpt of a signal; returns it with its start in samples."""
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
@@ -314,6 +317,7 @@ class Mixtures(Maker):
         }
 
     def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
+        """Describe a mixture: transcripts, which sound is louder, which begins first."""
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
         transcripts = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
         # Differences too small for a question are not described either.

@@ -121,7 +121,7 @@ class BuildRecord:
 
 
 class Distinct:
-    """The items of a record without later items of another unit with the same audio.
+    """The items of a record without repeated audio of another unit.
 
     Where the recipe keeps duplicates, items with the same text, audio or unit share one value in the column `unit`: the
     id of the first of them.

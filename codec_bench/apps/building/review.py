@@ -76,6 +76,7 @@ class Reviewed:
 
 
 def _decided(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> BuildItem:
+    """Apply a reviewer's decision to an item: accept it, edit it, or drop it."""
     if decision.decision == "drop":
         return _dropped(item, Diagnostic("reviewer_dropped"), decision.why)
     new = {**row, "review": _DONE[decision.decision]}
@@ -213,6 +214,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
 
 
 def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
+    """Merge several reviewers' answers: one drop drops, else one edit edits."""
     columns = {heading: name for name, heading in _HEADINGS.items()}
     by_item: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:

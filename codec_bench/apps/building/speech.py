@@ -77,7 +77,7 @@ class VoicesOf:
         return len(self.voices)
 
     def order(self, seed: int, key: str, number: int) -> tuple[int, int]:
-        """Return the voice of try `number`, and its earlier uses: voices take turns."""
+        """Return the voice of try `number`, and how often earlier tries used that voice."""
         order = make_rng(seed, key).permutation(len(self))
         return int(order[number % len(order)]), number // len(order)
 
@@ -117,7 +117,7 @@ class VoicesOf:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def synthesise(self, text: str, index: int, again: int) -> Audio:
-        """Synthesise a text in one channel; raises Dropped."""
+        """Synthesise a text by voice `index` as mono audio; raises Dropped."""
         fields: dict[str, Any] = {"text": text, "language": self._language, **self.voices[index].fields}
         fields |= self._prompts[index]
         # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the
@@ -286,7 +286,7 @@ TWIN = Diagnostic("same_text")
 def twins_of(
     texts: Texts, speech_of: Callable[[str, Text], tuple[Sequence[str], Sequence[str]]], checks: Checks, language: str
 ) -> dict[str, str]:
-    """Map each speakable row to the first one with the same text.
+    """Map each row that can be spoken to the first row with the same spoken text.
 
     Args:
         speech_of: gives a row's spoken text, which the rule compares, and its written text; it may raise `Unspeakable`.
@@ -346,7 +346,7 @@ class SpeechMaker(Maker):
         return {"sources": [self.texts.facts()], **speaking, **checks}
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """Return the error rate as a share of the limit; None for a limit of 0."""
+        """Error rate as a share of its limit; None if the limit is 0."""
         return (row["error_rate"] or 0.0) / self._checks.error_rate if self._checks.error_rate else None
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ class GatedMetric:
     judge: str = ""
 
     def fold(self, name: str) -> Fold:
-        """Return the function from summed parts to the value."""
+        """Return the function that turns summed parts into the metric's value."""
         return item_fold(name, self.aggregate)
 
     @property

@@ -183,6 +183,7 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
 def _compare(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, metric_spec: MetricSpec, spec: GateSpec
 ) -> GateVerdict:
+    """Measure one metric's loss over common items, without a verdict yet."""
     facts = baseline[0].metrics[metric]
     ids, parts = shared_parts([*baseline, *candidate], metric)
     codes, few_speakers = find_units(baseline[0], metric, ids)
@@ -202,6 +203,7 @@ def _compare(
 
 
 def _with_verdict(one: GateVerdict, p: float | None, alpha: float) -> GateVerdict:
+    """Decide `worse`, `better`, `same` or `cannot_tell` from p and the interval."""
     verdict: Verdict = "cannot_tell"
     if one.loss is not None and p is not None:
         if p < alpha:
@@ -244,6 +246,7 @@ def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], s
 def _metric_limits(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: GateVerdict, specs: Any
 ) -> list[LimitCheck]:
+    """Check a metric's hard limits: failures, maximum, minimum, items above 50 %."""
     metric_spec = specs.get(one.metric, MetricSpec())
     limit = max(count_failed(run, one.metric) for run in baseline) if metric_spec.failed is None else metric_spec.failed
     value = max(count_failed(run, one.metric) for run in candidate)

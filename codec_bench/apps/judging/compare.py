@@ -202,7 +202,7 @@ def _once(notify: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def _reaches(run: Run) -> dict[str, float]:
-    """Return the largest possible difference of marks, by rubric."""
+    """Largest possible difference of two marks, by rubric."""
     marked = [facts for facts in run.metrics.values() if facts.get("judge")]
     return {str(one["protocol"]).rpartition("/")[0]: float(one["range"][1] - one["range"][0]) for one in marked}
 

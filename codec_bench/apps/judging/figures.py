@@ -279,6 +279,7 @@ def _claimed(claim: Claim, answer: AnswerRecord) -> JudgeReply:
 
 
 def _marked(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: QuestionPlan) -> Iterator[JudgeReply]:
+    """Yield the judge's mark of each planted answer whose requests are answered."""
     for one in planted(metric, plan.repeats, plan.seed):
         held = {request.id: answers[id] for request in one.requests if (id := _row_id(request, one)) in answers}
         if len(held) < len(one.requests):

@@ -310,6 +310,7 @@ def claims(
 
 
 def _about(unit: str, kind: str, sound: PlantedSound, long: bool, repeat: int) -> Iterator[Claim]:
+    """Yield the yes/no claims and the A/B choices about one sound."""
     for wording, frame in enumerate(CLAIMED):
         for right, statement in ((True, sound.true), (False, sound.false)):
             id = f"{unit}-{'true' if right else 'false'}-{wording}~{repeat}"

@@ -37,7 +37,7 @@ class CrossedSpread:
 
 
 def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> CrossedSpread:
-    """Estimate the uncertainty of a mean of ratings, float `(ratings,)`.
+    """Standard error of a mean of ratings, with raters and items as random effects.
 
     Args:
         people, sounds: of each rating, who made it and of what.

@@ -199,6 +199,7 @@ def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
 
 
 def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating]) -> SystemValue:
+    """Mean, intervals, counts and test of one system's ratings."""
     used = counted_rows(rows)
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
@@ -305,6 +306,7 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemDifferenc
 
 
 def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rules: Sequence[str]) -> list[RaterFacts]:
+    """Facts of each rater: answers, time, repeats, and findings of the rules."""
     count = sum(len(answer_slots(trial, key)) for trial in key.counted)
     reasons: dict[tuple[str, bool], list[Diagnostic]] = defaultdict(list)
     for one in findings:

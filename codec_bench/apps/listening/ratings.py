@@ -79,7 +79,7 @@ COLUMNS = Rating._fields[:-2]
 def unblind(
     files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()
 ) -> tuple[list[Rating], list[AnswerProblem]]:
-    """Join answers with their systems.
+    """Join raters' answers with the systems that the key names.
 
     Args:
         keep: `edited` to count the answers of changed files.
@@ -129,6 +129,7 @@ def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
 
 
 def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], list[AnswerProblem]]:
+    """Join one file's answers with systems; unusable answers become problems."""
     trials = {trial.id: trial for trial in key.trials}
     times = Counter((one.trial, one.stimulus) for one in file.answers)
     rows = []
@@ -205,6 +206,7 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
 
 
 def _row(one: ListenerAnswer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
+    """Build the row of one answer: system, value, and order of the two sides."""
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")

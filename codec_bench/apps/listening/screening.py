@@ -57,6 +57,7 @@ _Verdicts = Iterable[tuple[bool | None, Diagnostic | None]]
 
 
 def _constant(test: _Test, rater: str) -> _Verdicts:
+    """Rule: the rater gives the same answer to every trial."""
     answer_counts = Counter(row.given for row in test.answers(rater))
     if test.kind.answer in ("number", "comparison", "choice"):
         if answer_counts.total() < FEWEST:
@@ -71,6 +72,7 @@ def _constant(test: _Test, rater: str) -> _Verdicts:
 
 
 def _hasty(test: _Test, rater: str) -> _Verdicts:
+    """Rule: most trials took less time than their shortest sound lasts."""
     lasts = {t.id: t.seconds for t in test.key.trials if t.seconds and not t.training and not is_question(t)}
     took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}
     if not took:
@@ -94,6 +96,7 @@ def repeat_differences(key: Key, rows: Sequence[Rating]) -> list[float]:
 
 
 def _repeats(test: _Test, rater: str) -> _Verdicts:
+    """Rule: repeated trials get too different answers."""
     if not any(trial.repeat_of for trial in test.key.trials):
         return
     differences = repeat_differences(test.key, test.rows[rater])
@@ -106,6 +109,7 @@ def _repeats(test: _Test, rater: str) -> _Verdicts:
 
 
 def _always_first(test: _Test, rater: str) -> _Verdicts:
+    """Rule: the rater always chooses the same side."""
     if not test.kind.has_sides:
         return
     if test.kind.answer == "comparison":
@@ -133,6 +137,8 @@ def _asks(test: _Test, check: str) -> int:
 
 
 def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
+    """Build the rule that most hidden checks of a kind are answered wrongly."""
+
     def rule(test: _Test, rater: str) -> _Verdicts:
         if not _asks(test, check):
             return
@@ -147,6 +153,8 @@ def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
 
 
 def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
+    """Build the rule that too few answers of a check before the test are right."""
+
     def rule(test: _Test, rater: str) -> _Verdicts:
         count = _asks(test, check)
         right, fewest = _right(test, rater, check), CHECKS[check].fewest
@@ -159,6 +167,7 @@ def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
 
 
 def _bs1534(test: _Test, rater: str) -> _Verdicts:
+    """Rule of ITU-R BS.1534-3: hidden reference rated low, or mid anchor high."""
     if test.kind.name != "mushra":
         return
     references = [row.value for row in test.answers(rater) if row.system == REFERENCE and row.value is not None]
@@ -190,6 +199,7 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
 
 
 def _bs1116(test: _Test, rater: str) -> _Verdicts:
+    """Rule of ITU-R BS.1116-3: difference grades not below 0 by a t test."""
     from scipy.special import stdtr
 
     if not test.kind.difference:
@@ -220,7 +230,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Screening]:
-    """Apply every rule of the test to every rater; `removing` rules exclude."""
+    """Apply every rule to every rater; only the rules in `removing` exclude raters."""
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         by_rater[row.rater].append(row)

@@ -72,7 +72,7 @@ def site(
 
     if audio_mb < 0:
         raise UserError("audio_mb_below_zero", value=audio_mb, hint="0 copies no sound")
-    folders, sites = _sorted(runs)
+    folders, sites = _split_folders(runs)
     site_folder = SiteFolder(out, new=bool(folders or sites))
     done = add_runs(site_folder, folders, audio_mb)
     if done.parts:
@@ -100,7 +100,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     from codec_bench.apps.site.folder import age_key
     from codec_bench.report.open_run import open_run
 
-    folders, sites = _sorted(runs)
+    folders, sites = _split_folders(runs)
     entries: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         with closing(open_run(folder)) as run:
@@ -115,7 +115,8 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     return find_contradictions(assign_boards(sorted(entries.values(), key=age_key)))
 
 
-def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
+def _split_folders(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
+    """Split paths into run folders and sites."""
     from codec_bench.apps.site.folder import is_site
     from codec_bench.store.folders import run_folders
 
@@ -279,6 +280,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
 
 
 def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) -> None:
+    """Copy the files of one run from another site, and check that none is missing."""
     source, target = other.run_folder(key), site.run_folder(key)
     target.mkdir(parents=True, exist_ok=True)
     files = sorted(path.stem for path in source.glob("*.js") if _DATA.fullmatch(path.stem))

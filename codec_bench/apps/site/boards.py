@@ -143,6 +143,7 @@ def boards_of(
 
 
 def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: SiteFolder | None) -> dict[str, Any]:
+    """Build one leaderboard: columns by metric and protocol, a row per run's system."""
     first = entries[-1]["board"]
     columns: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in entries:

@@ -173,6 +173,7 @@ def _protocols(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
+    """Entry of one system: facts, identity hash, findings, times."""
     held = summary.systems[name]
     identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
     if summary.answers:  # a service may put another model, or another state of it, behind a name
@@ -306,6 +307,7 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str, Any]]:
+    """Texts of each sample: reference, transcripts, expected answers, failures."""
     speaker = lambda sample: " · ".join(filter(None, (sample.speaker, sample.language)))  # noqa: E731
     texts: list[dict[str, Any]] = [
         {"text": beginning(sample.text or "", _CHARACTERS), "by": speaker(sample)} for sample in samples

@@ -32,7 +32,7 @@ def _worst_first(values: np.ndarray, columns: Mapping[PageColumn, Mapping[str, A
 
 
 def select_examples(values: np.ndarray, columns: Mapping[PageColumn, Any], count: int) -> Iterator[int]:
-    """Yield samples for audio: worst and random ones in turn, each once."""
+    """Yield samples to embed audio of: the worst and random ones in turn, each once."""
     spread = list(range(count))
     random.Random(0).shuffle(spread)
     seen: set[int] = set()
@@ -54,7 +54,7 @@ def choose_rows(
     count: int,
     limit: int,
 ) -> list[int]:
-    """Return the samples with rows on the page, in the order of the data.
+    """Choose the samples with rows on the page, in the order of the data.
 
     All if they fit; otherwise those with audio, then failures, the worst, and random ones.
     """

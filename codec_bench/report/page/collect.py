@@ -47,7 +47,7 @@ class PageContent:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The positions of the runs' scores on the page."""
+    """Values of all systems and metrics on the page, by position."""
 
     runs: Sequence[Run]
     systems: Sequence[PageSystem]
@@ -140,7 +140,7 @@ def collect(
     data["prompted"] = all((run.meta.get("config") or {}).get("reference") == "prompt" for run in runs)
     data["lengths"] = [[of.get(n) for n in chosen] if (of := lengths[s]) else None for s in range(len(systems))]
     missing, data["details"] = grid.scores(position)
-    data |= _trouble(item_trouble, missing, position)
+    data |= _problem_rows(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
     linked = [(sample, *sound) for sample in chosen if sample not in played for sound in sounds(sample)]
     data["saved"] = [
@@ -160,11 +160,12 @@ def collect(
     return PageContent(page, data, list(files))
 
 
-def _trouble(
+def _problem_rows(
     items: Sequence[tuple[int, int, str, str | None, Sequence[str]]],
     scores: Sequence[Sequence[Any]],
     position: Mapping[int, int],
 ) -> dict[str, Any]:
+    """Rows of missing scores and of notes, for the samples on the page."""
     without_estimate = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in items
@@ -309,6 +310,7 @@ def _short(value: float | None, digits: int) -> float | None:
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Shorten a score's detail for the page: texts, digits, number of entries."""
     shortened: dict[str, Any] = {}
     entries = [entry for entry in detail.items() if entry[0] != EMBEDDINGS]
     for key, value in entries[:_DETAIL_ENTRIES]:

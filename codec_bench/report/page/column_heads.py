@@ -34,7 +34,7 @@ def column_heads(
 
 
 def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[list[MetricSummary | None]]:
-    """Return the entries, with the best among systems of several runs.
+    """Return the entries, with the best values marked across the systems of all runs.
 
     Args:
         places: for each run, the page position of each of its samples, equal for equal samples.
