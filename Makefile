@@ -32,12 +32,12 @@ demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	@echo "16,500 tests: about 9 minutes on two cores. 'make test-core' takes under three."
+	@echo "16,500 tests: about 9 minutes on two cores. 'make test-core' takes under two."
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# The rooms of the core, without networks, models, pages in a browser and the files that take longest.
-CORE := audio config data machine decoding engine kernels messages metrics report stats store terminal text weights api benchmark test_docs.py \
-	test_layout.py test_notice.py
+# The rooms of the core, without networks, models, pages in a browser, documentation and the files that take longest.
+CORE := audio config data machine decoding engine kernels messages metrics report stats store terminal text weights benchmark test_layout.py \
+	test_notice.py
 test-core: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --quick $(addprefix tests/,$(CORE))
 

@@ -67,6 +67,7 @@ LONG_FILES = [
     "networks/test_dnsmos.py",
     "api/test_run_benchmark.py",
     "engine/test_run.py",
+    "engine/test_faults.py",
     "contract/test_runs.py",
     "contract/test_benchmarks.py",
     "codecs/classical/test_bitstream.py",
@@ -116,8 +117,11 @@ LONG_FILES = [
     "metrics/test_utmosv2.py",
     "models/in_process/test_transformers_voices.py",
     "apps/judging/test_compare.py",
+    "api/test_compile_kernels.py",
+    "messages/test_reworded.py",
     "features/test_contract.py",
     "codecs/neural/test_mimi.py",
+    "metrics/test_distillmos.py",
     "codecs/checks/test_cost.py",
     "apps/agreement/test_p1401.py",
     "test_docs.py",
@@ -447,11 +451,11 @@ def note_peak(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process of tests more than there are cores: a quarter of the time, a test waits for a browser or for another
-    process.
+    process. Quick tests hardly wait, and each process imports what they need.
     """
-    return cpu_count() + 1
+    return cpu_count() + (not config.getoption("--quick"))
 
 
 @pytest.hookimpl(tryfirst=True)
