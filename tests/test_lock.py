@@ -202,7 +202,7 @@ def test_doctor_names_the_same_range(monkeypatch):
     from codec_bench.api import doctor
 
     monkeypatch.setattr(doctor, "versions", lambda: {"python": "3.11.7", "torch": "2.15.0", "torchaudio": "2.11.0"})
-    (finding,) = (result for result in doctor._packages() if result.what == "torch and torchaudio match")
+    (finding,) = (result for result in doctor._check_packages() if result.what == "torch and torchaudio match")
     assert finding.state == "wrong"
     expected = {Requirement(line) for line in PROJECT["dependencies"]}
     named = {Requirement(line) for line in re.findall("'([^']+)'", finding.do)}

@@ -16,7 +16,7 @@ KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
 def list_rows(kind: str) -> list[dict[str, Any]]:
     """The rows of a list; `kind` is one of `KINDS`."""
-    lists = (_benchmarks, _models, _suites, _prompts, _rubrics, _steps)
+    lists = (_benchmarks, _model_rows, _suites, _prompts, _rubrics, _steps)
     return dict(zip(KINDS, lists, strict=True))[kind]()
 
 
@@ -34,7 +34,7 @@ def _benchmarks() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _models() -> list[dict[str, Any]]:
+def _model_rows() -> list[dict[str, Any]]:
     """List each model's modalities, service dates and licence as table rows."""
     from codec_bench.models import list_models
 

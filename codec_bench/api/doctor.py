@@ -35,7 +35,7 @@ def doctor() -> tuple[Finding, ...]:
         'ok'
     """
     return (
-        *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_machine(),
+        *_check_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_describe_machine(),
         *check_gpus(embedded_clip, str(machine()["gpu"])),
     )  # fmt: skip
 
@@ -64,7 +64,7 @@ def _requirements() -> list[str]:
     return (requires("codec-bench") or []) if package_version("codec-bench") is not None else []
 
 
-def _packages() -> list[Finding]:
+def _check_packages() -> list[Finding]:
     """Check the versions of Python and torch, and the packages of each extra."""
     installed = versions()
     out = [Finding("python", "ok", Diagnostic("version", version=installed["python"]))]
@@ -142,7 +142,7 @@ def _numba_cache() -> Finding:
     return Finding("kernel cache", "note", Diagnostic("not_writable", folder=folder), do)
 
 
-def _machine() -> list[Finding]:
+def _describe_machine() -> list[Finding]:
     """Report the CPU, GPU and memory, and the free space for the cache."""
     from codec_bench.config.paths import cache_folder
 

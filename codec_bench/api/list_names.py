@@ -108,7 +108,7 @@ def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
 
 
 def weights_facts(row: CodecRow) -> dict[str, str | int]:
-    """Whether a codec's weights are here, with their published revision and size."""
+    """Return whether a codec's weights are downloaded, with their revision and size."""
     here = {None: "", True: "here", False: "not here"}[row.weights_here]
     published = row.published
     return {

@@ -248,7 +248,7 @@ def _ordered_models(request: BenchmarkRequest) -> list[str]:
 
 
 def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dict[str, Any]:
-    """What identifies the run of a request before models and data are opened."""
+    """Return the fields by which an unfinished run of the same request is found."""
     optional = {
         "repeats": (request.repeats, 1), "prompts": (request.prompts, SEEDED), "choices": (request.choices, AS_WRITTEN),
         **{name: (value, None) for name, value in request.control.changes.items()},
@@ -328,7 +328,7 @@ def _conclude(
 def _base_identity(
     systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None
 ) -> dict[str, Any]:
-    """What identifies any request before its systems and data are opened."""
+    """Return the identity fields that do not need the systems or the data."""
     code = {name: code_hash(name) for name in systems if is_own_code(name)}
     shard_identity = {} if shard is None else {"shard": str(shard)}
     return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **shard_identity}
@@ -471,7 +471,7 @@ def prepare_codecs(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
 ) -> list[Evaluation]:
-    """The evaluations of `run_codecs` with these arguments, one per benchmark."""
+    """Build the evaluations of `run_codecs`, one per benchmark, without running them."""
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     return [
         _codec_evaluation(one, systems, settings, None, data=data, seed=seed, limit=limit, by=by) for one in benchmarks

@@ -22,7 +22,7 @@ class DeviceAudio(Audio):
     there: Any = None
 
     def signal_for(self, device: str, rate_hz: int, signal: np.ndarray) -> np.ndarray:
-        """A feature's signal, with the tensor attached if it holds the same numbers."""
+        """Attach the GPU tensor to a signal if device, rate and mono channel match."""
         if (self.channels, self.sample_rate_hz, str(self.there.device)) != (1, rate_hz, device):
             return signal
         from codec_bench.networks.on_device import OnDevice

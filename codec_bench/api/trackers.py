@@ -105,7 +105,11 @@ def parse_target(target: str) -> tuple[str, str]:
 
 
 def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerData:
-    """Collect the content to write; adds new sounds to `written`."""
+    """Collect a run's values, table, plots and new audio for a tracker.
+
+    Args:
+        written: audio files that were reported before; new ones are added.
+    """
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
     for name, metric, entry in summary.entries:

@@ -75,7 +75,17 @@ class Tracking:
 
 @contextmanager
 def track(target: str | None, running: Running, notify: Callable[[str], None]) -> Iterator[Running]:
-    """Follow a run with the service of `--log` in the block, or raise UserError."""
+    """Report a run to a tracking service within the context.
+
+    Args:
+        target: the value of `--log`; None reports nothing.
+
+    Returns:
+        A context manager of `running` with callbacks that also report to the service.
+
+    Raises:
+        UserError: the target is invalid.
+    """
     if target is None:
         yield running
         return

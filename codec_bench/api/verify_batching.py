@@ -205,16 +205,16 @@ def _difference(alone: Any, together: Any) -> float:
     if isinstance(alone, Exception) or isinstance(together, Exception):
         return 0.0 if type(alone) is type(together) else float("inf")
     if isinstance(alone, Mapping):
-        return max((_relative(alone[k], together[k]) for k in alone), default=0.0)
-    return _relative(alone, together)
+        return max((_relative_difference(alone[k], together[k]) for k in alone), default=0.0)
+    return _relative_difference(alone, together)
 
 
-def _relative(a: Any, b: Any) -> float:
+def _relative_difference(a: Any, b: Any) -> float:
     """Return the largest difference relative to the largest value; inf if unlike."""
     if isinstance(a, Score):
         if a.status != b.status:
             return float("inf")
-        return 0.0 if a.value is None else _relative(a.value, b.value)
+        return 0.0 if a.value is None else _relative_difference(a.value, b.value)
     if isinstance(a, str):
         return 0.0 if a == b else float("inf")
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)

@@ -82,7 +82,7 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
     elif path.suffix == ".TextGrid":
         alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
-        listed = (_ctm if path.suffix == ".ctm" else _json)(path)
+        listed = (_read_ctm if path.suffix == ".ctm" else _json)(path)
         alignments = {name: _alignment(path, rows, name) for name, rows in listed.items()}
     else:
         raise UserError("alignments_format", path=path, hint=f"name {_FORMATS}")
@@ -115,7 +115,7 @@ def _read(path: Path) -> str:
         raise UserError("alignments_unreadable", path=path, cause=error) from error
 
 
-def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+def _read_ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
     """Parse a CTM file to (begin, end, phone) rows by recording, in seconds."""
     rows_by_name: dict[str, list[tuple[float, float, str]]] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):

@@ -78,7 +78,7 @@ class SoundPaths:
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, table_path: str) -> Any:
-        """A cell's value: a clip (or a list of them) for sound files, else itself."""
+        """Convert a cell that names audio files to clips; return other cells unchanged."""
         if isinstance(value, list):
             return [self.clip(column, item, table_path) for item in value]
         if not isinstance(value, str):

@@ -128,7 +128,7 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
     recorded = (*FACTS, *recorded_columns(samples))
     for column in resolved:
         if column not in _MEASURED:  # known only after the samples are read
-            _groups_of(column, rows)
+            _group_by(column, rows)
         if column not in recorded:
             raise UserError(
                 "column_text_too_long",
@@ -160,7 +160,7 @@ def groups(
     if not requested:
         return {}
     held = list(rows)
-    return {name: _groups_of(name, held) for name in _resolve_columns(requested, held, data_name, hint)}
+    return {name: _group_by(name, held) for name in _resolve_columns(requested, held, data_name, hint)}
 
 
 def _resolve_columns(requested: Sequence[str], rows: Rows, data_name: str, hint: str) -> list[str]:
@@ -188,17 +188,17 @@ def _resolve_columns(requested: Sequence[str], rows: Rows, data_name: str, hint:
     return list(dict.fromkeys(resolved))
 
 
-def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:
+def _group_by(name: str, rows: Rows) -> dict[str, list[int]]:
     """The numbers of the samples by group, for one column."""
     values = [held.get(name) for _, held in rows]
     known = {value for value in values if value is not None}
     numbers = {value: number for value in known if (number := number_of(value)) is not None}
     if name == "duration":
-        of = _binned(numbers, DURATIONS_S, " s")
+        of = _assign_bins(numbers, DURATIONS_S, " s")
     elif name == "sample_rate":
         of = {value: f"{number / 1000:g} kHz" for value, number in numbers.items()}
     elif len(numbers) == len(known) and len(set(numbers.values())) > MOST_NUMBERS and name not in FACTS:
-        of = _binned(numbers, _quartiles([numbers[value] for value in values if value is not None]))
+        of = _assign_bins(numbers, _quartiles([numbers[value] for value in values if value is not None]))
     else:
         of = {value: label_of(value) for value in known}
         _check_count(name, len(set(of.values())), sum(value is not None for value in values))
@@ -229,7 +229,9 @@ def _quartiles(values: Iterable[float]) -> list[float]:
     return [edge + 0.0 for edge in rounded]  # no negative zero
 
 
-def _binned(numbers: Mapping[str | int | float, float], edges: Sequence[float], unit: str = "") -> dict[Value, str]:
+def _assign_bins(
+    numbers: Mapping[str | int | float, float], edges: Sequence[float], unit: str = ""
+) -> dict[Value, str]:
     """The name of each value's group between two edges."""
     written = [label_of(edge) for edge in edges]
     between = [f"{low} to {high}{unit}" for low, high in pairwise(written)]

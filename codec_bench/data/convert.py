@@ -69,12 +69,17 @@ def _rows(source: Source, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _fields(sample: Sample, folder: Path) -> dict[str, Any]:
-    known = {"id": sample.id, "audio": _from(folder, sample.audio), "text": sample.text, "speaker": sample.speaker}
-    known |= {"language": sample.language, "estimate": _from(folder, sample.estimate)}
+    known = {
+        "id": sample.id,
+        "audio": _relative_path(folder, sample.audio),
+        "text": sample.text,
+        "speaker": sample.speaker,
+    }
+    known |= {"language": sample.language, "estimate": _relative_path(folder, sample.estimate)}
     return {**known, **{key: value for key, value in sample.extra.items() if key not in known and key != PROBLEM}}
 
 
-def _from(folder: Path, path: str | None) -> str | None:
+def _relative_path(folder: Path, path: str | None) -> str | None:
     """Make a path below the folder relative; leave others, URLs and `::` members."""
     inside = os.path.join(folder, "")
     if path is None or is_url(path) or "::" in path or not path.startswith(inside):

@@ -212,7 +212,7 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
                 hint=f"unset {forbidden}, or name a folder that holds {repo} with {MIRROR_VARIABLE}",
             )
         return repository
-    return _on_hub(repo, revision)
+    return _find_on_hub(repo, revision)
 
 
 def folder_repository(folder: str, name: str, revision: str | None) -> Repository:
@@ -258,7 +258,7 @@ def _cached(repo: str, revision: str | None) -> Repository | None:
     return Repository(repo, root, repo, commit, True, _is_converted(files or _files_in(root)), files)
 
 
-def _on_hub(repo: str, revision: str | None) -> Repository:
+def _find_on_hub(repo: str, revision: str | None) -> Repository:
     """Find a data set on the hub, or in the cache if the hub does not answer."""
     from huggingface_hub import HfApi
 

@@ -109,7 +109,7 @@ class _Segment:
 
 
 class Arena:
-    """Allocates regions in segments that it adds as needed. Safe for several threads."""
+    """Allocates regions of shared memory; adds segments when it is full. Thread-safe."""
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._segment_bytes = segment_bytes

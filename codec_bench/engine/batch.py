@@ -203,7 +203,15 @@ class Dispatcher:
         *,
         first: bool = False,
     ) -> None:
-        """Add a stage; `here` runs it in this process, `first` puts it before others."""
+        """Add a stage to the dispatcher.
+
+        Args:
+            where: kind of worker: `cpu`, or `device` for GPUs if there are any.
+            budget_s: padded seconds of audio per batch.
+            pads: whether every item of a batch costs as much as the longest.
+            here: runs the batches in this process; None for the workers.
+            first: whether its items precede those of other stages.
+        """
         fixed_s = None if first else self._batch_s
         on_ladder = pads and self._pool.device(where) != "cpu"
         self.stages[spec.key] = StageState(
@@ -211,7 +219,12 @@ class Dispatcher:
         )
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None], *, alone: bool = False) -> None:
-        """Add an item to a stage; `alone` if it must be sent by itself."""
+        """Add an item to the stage `key`; `done` gets its result or a `Fault`.
+
+        Args:
+            length_s: seconds of audio, for the batch size.
+            alone: whether the item must be the only one of its batch.
+        """
         self._order += 1
         self.stages[key].waiting.put(QueuedItem(payload, length_s, done, self._order, alone))
 

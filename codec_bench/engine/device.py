@@ -9,7 +9,7 @@ from codec_bench.machine.environment import cpu_count
 from codec_bench.messages.errors import UserError
 
 
-def _driver() -> ctypes.CDLL | None:
+def _load_driver() -> ctypes.CDLL | None:
     """Load and initialise the CUDA driver; None if it is missing or fails."""
     for name in ("libcuda.so.1", "libcuda.dylib"):
         try:
@@ -23,13 +23,13 @@ def _driver() -> ctypes.CDLL | None:
 
 def cuda_count() -> int:
     """CUDA devices of this process, by CUDA_VISIBLE_DEVICES; 0 without a driver."""
-    driver, count = _driver(), ctypes.c_int(0)
+    driver, count = _load_driver(), ctypes.c_int(0)
     return count.value if driver is not None and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
 
 
 def memory_bytes(device: str) -> int:
     """Total memory of `cuda:N`; 0 if unknown."""
-    driver, handle, total_bytes = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
+    driver, handle, total_bytes = _load_driver(), ctypes.c_int(0), ctypes.c_size_t(0)
     if driver is None or driver.cuDeviceGet(ctypes.byref(handle), int(device.partition(":")[2])) != 0:
         return 0
     return total_bytes.value if driver.cuDeviceTotalMem_v2(ctypes.byref(total_bytes), handle) == 0 else 0

@@ -38,10 +38,10 @@ from codec_bench.store.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An evaluation: all of it may change numbers and is in the record.
+    """The inputs of a run that affect its scores; the run's record stores all of them.
 
     Args:
-        systems: as `read_systems` takes them.
+        systems: as `read_systems` accepts them.
         request: the caller's request for the record, with `command`, `seed` and `limit`.
         options: arguments of codecs and features by name.
         about: further entries of the run's `meta`.
@@ -85,9 +85,10 @@ def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
 def open_folders(
     evaluation: Evaluation, plan: Plan, out: str | os.PathLike[str] | None, running: Running
 ) -> Iterator[AbstractContextManager[RunFolder]]:
-    """The folders to try in turn; the block of the first one that fits returns.
+    """Yield context managers of run folders to try in turn; the first match counts.
 
-    If `out` is None a second, new folder follows: other weights than those of the unfinished run show only when loaded.
+    With `out`, there is only that folder. Otherwise the first is an unfinished run of the same request under `runs/`. A
+    new folder follows, because only loaded codecs show that their weights differ from those of the unfinished run.
     """
     if out is not None:
         yield named_folder(out)
@@ -109,7 +110,7 @@ def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[Run
 
 
 def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
-    """Run one shard of an evaluation of the whole data set, with workers that stay."""
+    """Run one shard of an evaluation in `folder`; `workers` stay for the next shard."""
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
     plan = plan_evaluation(shard_evaluation, running)
     with named_folder(folder) as run_folder:

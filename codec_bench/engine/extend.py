@@ -74,7 +74,15 @@ def restore_sample_order(
 
 
 def count_held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
-    """Number of samples of a record that may grow, by two fingerprints; else None."""
+    """Return the number of recorded samples if the request only adds samples.
+
+    Args:
+        recorded: fingerprint of the run in its record.
+        now: fingerprint of the request.
+
+    Returns:
+        None if the limit did not grow or one of them is a shard.
+    """
     was, is_now = recorded.get("limit"), now["limit"]
     grows = was is not None and (is_now is None or is_now > was) and recorded.get("samples", 0) <= now["samples"]
     return int(recorded["samples"]) if grows and "shard" not in {**recorded, **now} else None

@@ -191,9 +191,9 @@ class Feed:
 
 
 def put_large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
-    """The entries in order, with one in `AMONG` a large file moved forward.
+    """Yield the entries in order, but move large files forward among the others.
 
-    An hour takes many seconds to read; in its turn, the end of the run might wait for it. Few at a time, for memory.
+    Each `AMONG`-th entry is a large file. A file of an hour takes seconds to read and would delay the end of the run.
     """
     large: deque[Entry] = deque()
     others: deque[Entry] = deque()

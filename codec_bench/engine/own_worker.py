@@ -109,7 +109,7 @@ def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambd
 def _measure_steps(
     request: CheckJob, worker: SingleWorkerPool, on_step: Callable[[str], None]
 ) -> tuple[Sections, Parcel | None]:
-    """The sections of all steps but `ELSEWHERE`, and the parcel for another process."""
+    """Run all steps but `ELSEWHERE`; return their sections and the serialised codes."""
     sections: Sections = {}
     parcel: Parcel | None = None
     left = [step for step in request.steps if step not in ("load", ELSEWHERE)]

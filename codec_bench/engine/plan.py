@@ -76,7 +76,7 @@ class Plan:
     reference_rates: frozenset[int]
 
     def rates(self, role: str, native_hz: int) -> frozenset[int]:
-        """The rates at which one side (`estimate` or `reference`) of a sample is needed."""
+        """The sample rates in Hz that metrics need of `estimate` or `reference`."""
         needed = self.estimate_rates if role == "estimate" else self.reference_rates
         return frozenset(rate or native_hz for rate in needed)
 

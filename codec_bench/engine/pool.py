@@ -72,7 +72,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker that ended: its running batch and those not started.
+    """A worker that ended, with its `running` batch and the `waiting` ones.
 
     `late`: it exceeded its time limit and was killed. `is_device_unusable`: its device failed.
     """
@@ -111,12 +111,12 @@ class PoolWorker:
 
     @property
     def room(self) -> int:
-        """How many more batches it can take."""
+        """Number of further batches that can be queued for the worker."""
         return AHEAD - len(self.batches)
 
     @property
     def has_lone_item(self) -> bool:
-        """Whether it holds an item that was sent alone after a fault."""
+        """Whether a batch is a single item that is repeated after a fault."""
         return any(work.alone for batch in self.batches.values() for work in batch.works)
 
     @property
@@ -251,7 +251,7 @@ class Pool:
         return answer
 
     def workers_for(self, where: str, owner: str = "") -> list[PoolWorker]:
-        """The workers for a kind of stage; `device` means GPUs if any, else the CPU."""
+        """The workers on `cpu` or `device` (GPUs if any, else the CPU) for an owner."""
         return [w for w in self.workers if self.fits(w, where, owner)]
 
     def fits(self, worker: PoolWorker, where: str, owner: str = "") -> bool:
@@ -308,7 +308,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether any worker holds a batch."""
+        """Whether any worker has a batch in progress."""
         return any(w.batches for w in self.workers)
 
     @property
@@ -384,7 +384,7 @@ def _send(worker: PoolWorker, message: tuple[Any, ...]) -> None:
 def start_process(
     arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | int, program: Sequence[str] = PROGRAM
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a worker; returns the process and our end of its pipe."""
+    """Start a worker process; return it and the main process's end of its pipe."""
     ours, theirs = Pipe()
     process = subprocess.Popen(
         [*program, str(theirs.fileno()), *arguments],

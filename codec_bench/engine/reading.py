@@ -83,13 +83,13 @@ class ReadWork(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Signal:
-    """One piece of audio in the run.
+    """A reference or an estimate in shared memory, at each rate that the run needs.
 
     Args:
         rates: samples `(samples,)` by rate in Hz, not clipped.
         audio: `(channels, samples)` as read, for codecs.
         features: by feature, the result, a `Fault`, or the list of waiting items.
-        holders: how many still need it; its memory is freed when none does.
+        holders: number of users; the memory is freed at 0.
     """
 
     rates: Mapping[int, Region]

@@ -30,7 +30,7 @@ _THREADS = 8
 
 
 def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progress) -> None:
-    """Raise RunMismatch if files of finished items have changed; record their states."""
+    """Raise RunMismatch if audio files of finished items changed; record file states."""
     references, estimates = writer.sounds()
     now = _states(plan, source, ask_servers=bool(references or estimates))
     if (references or estimates) and (now is None or now != writer.meta(_FILES)):

@@ -74,12 +74,12 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Options of a run that change no number.
+    """Options of a run that do not affect its scores.
 
     Args:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
-        look_ahead: largest bytes of audio in shared memory, and samples, in progress.
+        look_ahead: limits of (bytes of audio in shared memory, samples in progress).
         keep: numbers of the samples whose audio is saved.
         check: whether the codecs are checked.
         impatient: as for `Running`.
@@ -94,7 +94,7 @@ class EngineSettings:
 
 
 class Engine:
-    """Runs one plan over one data set into one record.
+    """Executes a plan for a data set and writes the record.
 
     Attributes:
         plan: has the final names of the systems once the codecs are loaded.

@@ -113,7 +113,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """One step for a codec, and the parcel to decode if another process encoded it."""
+    """A step of a codec's checks; `parcel`: codes of another process to decode."""
 
     step: str
     parcel: Parcel | None = None
@@ -121,7 +121,7 @@ class StepWork:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The sections of a step, and the parcel for another process to decode."""
+    """Sections of a step's results; `parcel`: codes for another process to decode."""
 
     sections: dict[str, dict[str, Any]]
     parcel: Parcel | None

@@ -115,7 +115,7 @@ def build_generated(name: str = GENERATED, spec: str = GENERATED, source: Source
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """Split `NAME=WHAT` into (NAME, WHAT); any other text, or a path, is (None, text)."""
+    """Split `NAME=SYSTEM` into (NAME, SYSTEM); other texts and paths are (None, text)."""
     text = text.strip()
     name, equals, value = (word.strip() for word in text.partition("="))
     if not equals or "/" in name or os.sep in name or os.path.exists(_file_of(text)):
@@ -219,7 +219,7 @@ def _holds_samples(audio: Any) -> bool:
 def _system(name: Any, value: Any) -> System:
     """Make a system of a codec's name, class or object."""
     if isinstance(value, (str, os.PathLike)):
-        return _of_text(name, os.fspath(value).strip())
+        return _named_system(name, os.fspath(value).strip())
     label = value.__name__ if isinstance(value, type) else type(value).__name__
     if not _is_codec(value):
         raise UserError("codec_type", codec=value, type=label, hint="see codec-bench list codecs")
@@ -229,7 +229,7 @@ def _system(name: Any, value: Any) -> System:
     return System(check_name(name, label), "codec", label, titled=True, codec=codec, live=value)
 
 
-def _of_text(name: Any, spec: str) -> System:
+def _named_system(name: Any, spec: str) -> System:
     """Make a system of `unprocessed` or a codec's name, with an optional row name."""
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):

@@ -44,9 +44,13 @@ def sum_timings(
     wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, StageState],
     cache: FeatureCache | FeatureMemory,
 ) -> dict[str, Any]:  # fmt: skip
-    """The timings of a run as JSON values.
+    """Sum the timings of a run as JSON values.
 
-    `share` is the part of all workers' time that a stage used; the rest was idle.
+    `share` is a stage's busy time divided by the time of all workers.
+
+    Args:
+        wall_s: duration of the run.
+        main_cpu_s: CPU seconds of the main process.
     """
     here = any(stage.here is not None for stage in stages.values())
     capacity_s = max(wall_s * (workers + here), 1e-9)  # this process is one more worker if it runs codecs
@@ -68,11 +72,11 @@ def sum_timings(
         "main_cpu_s": main_cpu_s,
         "cache": {"hits": cache.hits, "misses": cache.misses},
         "stages": rows,
-        "systems": _of_codecs(plan, stages),
+        "systems": _codec_speeds(plan, stages),
     }
 
 
-def _of_codecs(plan: Plan, stages: Mapping[str, StageState]) -> dict[str, dict[str, float]]:
+def _codec_speeds(plan: Plan, stages: Mapping[str, StageState]) -> dict[str, dict[str, float]]:
     """Return encoding, decoding and audio seconds, and speed, by codec."""
     systems = {}
     for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):
@@ -91,7 +95,10 @@ _NAMED = 3
 
 
 def describe_phase(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
-    """The current phase in words; a missing file fails at once and shows no progress."""
+    """Describe what the run does now: loading, reading, first batch or running.
+
+    Failed items do not count as progress, because a missing file fails at once.
+    """
     if finished > failed:
         return RUNNING
     kinds: dict[str, list[str]] = {}

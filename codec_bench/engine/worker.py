@@ -63,7 +63,7 @@ class Stages:
                     self._built[key] = self._build(spec)
                 else:
                     self._built[key] = placed(
-                        f"'{', '.join(spec.names)}'", self._device.device, partial(self._first, spec)
+                        f"'{', '.join(spec.names)}'", self._device.device, partial(self._build_first, spec)
                     )
             except DeviceUnusable:  # another program may leave the device
                 raise
@@ -72,7 +72,7 @@ class Stages:
                 raise
         return self._built[key]
 
-    def _first(self, spec: StageSpec) -> Any:
+    def _build_first(self, spec: StageSpec) -> Any:
         """Acquire the device, then build its first stage; DeviceUnusable if that fails."""
         try:
             self._device.acquire(len(device_owners(self.specs)))  # before the first network takes memory

@@ -158,7 +158,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
     finishes = [a.finish for a in answers if a.finish is not None]
     return replace(
         combined,
-        text=_as_one(texts, windowed.windows) if texts else None,
+        text=_join_answers(texts, windowed.windows) if texts else None,
         audio=joined(sounds) if sounds else None,
         first_s=answers[0].first_s,
         finish="length" if "length" in finishes else last.finish,
@@ -166,7 +166,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
     )
 
 
-def _as_one(texts: Sequence[str], options: Windows) -> str:
+def _join_answers(texts: Sequence[str], options: Windows) -> str:
     """Join the texts of overlapping windows: by lines, vote or merging."""
     if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())

@@ -69,8 +69,8 @@ def answers_of(run: Run) -> Answers | None:
         usage=dict(sorted(counted.items())),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         **cost_of(None if unpriced else spent, unsure),
-        latency_s=_spread(run, "latency_s"),
-        first_s=_spread(run, "first_s"),
+        latency_s=_time_quantiles(run, "latency_s"),
+        first_s=_time_quantiles(run, "first_s"),
         **_rtfx(run),
     )
 
@@ -94,7 +94,12 @@ def wordings_text(count: int) -> str:
 
 
 def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
-    """The cost fields from the maximum cost (None if unknown) and its uncertainty."""
+    """Return the cost fields of a summary: an exact cost or a range in US dollars.
+
+    Args:
+        most_usd: the maximum cost; None if unknown.
+        unsure_usd: its uncertain part.
+    """
     if most_usd is None or not unsure_usd:
         return {"cost_usd": most_usd}
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
@@ -201,7 +206,7 @@ def _canary(noted: Any) -> dict[str, Any] | None:
     return {**counts, "changed": changed}
 
 
-def _spread(run: Run, column: str) -> Quantiles | None:
+def _time_quantiles(run: Run, column: str) -> Quantiles | None:
     """Return the median and 95th percentile of a time column, without cached answers."""
     seconds = [s for (s,) in run.query(f"SELECT {column} FROM answers WHERE {column} IS NOT NULL AND NOT cached")]
     if not seconds:

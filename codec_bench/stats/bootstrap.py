@@ -32,7 +32,13 @@ def draw_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
 def bca_ends(
     fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, value: float, level: float, seed: int
 ) -> tuple[float, float]:
-    """The ends of a value's BCa interval, from `DRAWS` draws of units `(units, k)`."""
+    """Compute the ends of a BCa bootstrap interval over units, such as speakers.
+
+    Args:
+        fold: computes values from summed parts, `(draws, k)` to `(draws,)`.
+        units: summed parts per unit, `(units, k)`.
+        value: the value of all units.
+    """
     from scipy.special import ndtr, ndtri
 
     drawn = fold(draw_sums(units, DRAWS, seed))
@@ -53,7 +59,7 @@ def bca_ends(
 def corpus_interval(
     fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, level: float, seed: int
 ) -> tuple[float, float]:
-    """The ends of a corpus value's percentile interval over units `(units, k)`."""
+    """Compute the ends of a percentile bootstrap interval; arguments as `bca_ends`."""
     drawn = fold(draw_sums(units, CORPUS_DRAWS, seed))
     low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -108,7 +108,11 @@ class MetricParts:
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples; None if they are all, no value if one has none."""
+        """Compute the result over the samples of these numbers.
+
+        Returns:
+            None if these are all samples with a value; a result without a value if one of them lacks it.
+        """
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
@@ -181,12 +185,12 @@ class SetParts(MetricParts):
 
 
 def parts_of(recorded: RecordedRun, system: str, metric: str, *, draws: int = 1) -> MetricParts:
-    """The parts that the items of a run add to one metric."""
+    """Collect what each scored item adds to a metric of a system."""
     return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
 
 
 def parts_in(recorded: RecordedRun, system: str, metric: str, scores: Scores, *, draws: int = 1) -> MetricParts:
-    """As `parts_of`, from scores that were read."""
+    """As `parts_of`, from scores that have been read; `draws`: answers per question."""
     return replace(_parts(recorded, system, metric, scores, draws), speechless=scores.speechless)
 
 

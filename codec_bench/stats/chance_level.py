@@ -107,7 +107,12 @@ MOST_FAILED = 0.05
 
 
 def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any] | None = None) -> Judging | None:
-    """The work of a metric's judge, or None. `tests` are judge tests in the record."""
+    """Sum up a judge's calls, failures and cost for a metric; None without a judge.
+
+    Args:
+        facts: the metric's recorded facts.
+        tests: judge tests in the record.
+    """
     if "judge" not in facts:
         return None
     requests = failed = 0

@@ -68,7 +68,13 @@ class Controlled(SummaryPart):
 
 
 def compare_controls(uncontrolled: Run, under: Run, control: Control, reason: str | None) -> Iterator[Controlled]:
-    """Compare a run with its control run, by metric; `reason`: the reason not to."""
+    """Compare a run with its control run, metric by metric, the primary one first.
+
+    Args:
+        uncontrolled: the run without the control.
+        under: the run under the control.
+        reason: why the runs cannot be compared, as each metric's note; None if they can.
+    """
     facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
     facts, others = uncontrolled.metrics, under.metrics
@@ -79,10 +85,12 @@ def compare_controls(uncontrolled: Run, under: Run, control: Control, reason: st
         if (note := reason or other) is not None:
             yield Controlled(**facts_of_control, metric=metric, note=note)
         else:
-            yield Controlled(**facts_of_control, metric=metric, **_compared(uncontrolled, under, metric, facts[metric]))
+            yield Controlled(
+                **facts_of_control, metric=metric, **_compare_metric(uncontrolled, under, metric, facts[metric])
+            )
 
 
-def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _compare_metric(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Compare a metric with and without the control, item by item."""
     (system,), (same,) = uncontrolled.systems, under.systems
     sides = [list(items_of(run, name, metric)) for run, name in ((uncontrolled, system), (under, same))]
@@ -95,12 +103,12 @@ def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any])
         "given": comparison.value_a, "value": comparison.value_b, "n": comparison.pairs, "dropped": comparison.dropped,
         "difference": test.difference,
         "ci95": None if test.low is None or test.high is None else (test.low, test.high), "p": test.p,
-        "units": test.units, "note": test.note, "detectable": test.detectable, **_right(sides),
+        "units": test.units, "note": test.note, "detectable": test.detectable, **_count_right(sides),
         **({"chance": fmean(chances)} if chances else {}),
     }  # fmt: skip
 
 
-def _right(sides: list[list[Any]]) -> dict[str, int]:
+def _count_right(sides: list[list[Any]]) -> dict[str, int]:
     """Count the answers right under the control, and right in both runs."""
     a, b, _ = split_common(*sides)
     tables = [parts_table(items) for items in (a, b)]
@@ -111,7 +119,7 @@ def _right(sides: list[list[Any]]) -> dict[str, int]:
 
 
 def outcomes_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
-    """`right`, `wrong` or `failed` by item id under a control; empty for other values."""
+    """Return `right`, `wrong` or `failed` by item id; empty unless scores are 0 or 1."""
     (same,) = under.systems
     if metric not in under.metrics:
         return {}

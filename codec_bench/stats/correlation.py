@@ -52,10 +52,10 @@ class ColumnPair:
 def correlations(values: np.ndarray) -> list[ColumnPair]:
     """Rank correlations of all column pairs, float64 `(rows, columns)`; NaN: no cell."""
     columns = values.shape[1]
-    return [_pair(values, a, b) for a in range(columns) for b in range(a + 1, columns)]
+    return [_correlate(values, a, b) for a in range(columns) for b in range(a + 1, columns)]
 
 
-def _pair(values: np.ndarray, a: int, b: int) -> ColumnPair:
+def _correlate(values: np.ndarray, a: int, b: int) -> ColumnPair:
     """Correlate two columns (Spearman, Kendall) over the rows that have both."""
     from scipy.stats import kendalltau
 

@@ -50,12 +50,12 @@ def draw_statistics(
         values=values,
         spread=float(np.std(known, ddof=1)) if len(known) == count > 1 else None,
         passes_at=1.0 if at is None else at,
-        passes={} if passed is None else {rule: _by_rule(rule, parts, draws, passed, each) for rule in rules},
+        passes={} if passed is None else {rule: _passing_share(rule, parts, draws, passed, each) for rule in rules},
     )
 
 
 def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
-    """Whether each scored answer passes, bool `(items,)`; None if that is undefined."""
+    """Mark the answers that pass, bool `(items,)`; None if that is undefined."""
     if parts.fold is not ratios or not len(parts.sums):
         return None
     if at is None:
@@ -65,7 +65,7 @@ def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None)
     return np.asarray(values <= at if higher_is_better is False else values >= at)
 
 
-def _by_rule(
+def _passing_share(
     rule: str, parts: MetricParts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
 ) -> PassingShare:
     """Compute the share of questions whose draws pass by a rule, with its interval."""

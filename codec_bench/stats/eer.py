@@ -63,7 +63,14 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
 def listed_error_rates(
     pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, trials: Trials = ()
 ) -> SetValue:
-    """The rate over listed trials, with its interval; a note counts unknown trials."""
+    """Compute the equal error rate over listed trials, with its interval.
+
+    Args:
+        pairs: embeddings `(items, 2, dimensions)`, reference first.
+        names: ids of the items.
+        units: their speakers.
+        trials: (enrolment id, test id, whether they are one speaker); unknown ids are excluded, and a note counts them.
+    """
     index_of = {name: number for number, name in enumerate(names)}
     known = [(index_of[a], index_of[b], same) for a, b, same in trials if a in index_of and b in index_of]
     if not known:

@@ -90,7 +90,13 @@ def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[st
 
 
 def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The KL divergence of the estimates' Gaussian from the references', and interval."""
+    """Compute the KL divergence of the estimates' Gaussian from the references'.
+
+    Args:
+        pairs: embeddings `(items, 2, dimensions)`, reference first.
+        names: of the items.
+        units: their speakers, for the jackknife interval.
+    """
     items, _, dimensions = pairs.shape
     sums, why = FrechetSums.of(pairs, units), Note("singular_covariance", items=items, dimensions=dimensions)
     with threads_for(dimensions):
@@ -123,7 +129,7 @@ def threads_for(dimensions: int) -> AbstractContextManager[Any]:
 
 
 def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarray) -> float:
-    """The squared Fréchet distance of two Gaussians with means `apart`.
+    """Compute the squared Fréchet distance of Gaussians; `apart`: difference of means.
 
     With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`, whatever the rank.
     """

@@ -116,7 +116,10 @@ def interval(
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
-    """Numerators and denominators (1 for a mean), float64 `(items, 2)`."""
+    """Validate values as (numerator, denominator) rows, float64 `(items, 2)`.
+
+    The value of the set is the ratio of the columns' sums. Without denominators all are 1, which gives a mean.
+    """
     numerators = _numbers(values, name)
     if denominators is None:
         return np.stack([numerators, np.ones_like(numerators)], axis=1)
@@ -203,7 +206,7 @@ def ratios(sums: np.ndarray) -> np.ndarray:
 
 
 def folded(fold: Fold, sums: np.ndarray) -> float | None:
-    """The value of all items; None without items or a definition."""
+    """Compute a set's value from its items' parts; None if empty or not finite."""
     if not len(sums):
         return None
     value = float(fold(_exact_sums(sums)[None])[0])

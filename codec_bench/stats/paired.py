@@ -295,7 +295,11 @@ def compare_items(
 def split_common(
     a_items: Iterable[ItemParts], b_items: Iterable[ItemParts]
 ) -> tuple[list[ItemParts], list[ItemParts], int]:
-    """Both systems' items with two numbers, sorted by id, and the number of others."""
+    """Select the items with a value in both systems, sorted by id.
+
+    Returns:
+        Items of A, items of B, and the number of ids without a value in one of them.
+    """
     scored_a = {item.id: item for item in a_items}
     scored_b = {item.id: item for item in b_items}
     valued = ({id for id, item in of.items() if item.value is not None} for of in (scored_a, scored_b))
@@ -309,14 +313,14 @@ def parts_table(items: Sequence[ItemParts]) -> np.ndarray:
 
 
 def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The items' shares `(items,)` of two values' difference: jackknife pseudo-values."""
+    """Compute each item's jackknife pseudo-value of a difference, `(items,)`."""
     without = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
     difference = float(fold(a.sum(axis=0)) - fold(b.sum(axis=0)))
     return difference + (len(a) - 1) * (difference - without)
 
 
 def undecidable(tests: Sequence[PairedTest]) -> list[bool]:
-    """Whether each exact test has too few units for an adjusted p below 0.05."""
+    """Find exact tests with too few units to reach a Holm-adjusted p below 0.05."""
     least = {"mcnemar": lambda units: 0.5**units, "bootstrap": lambda units: 1 / (CORPUS_DRAWS + 1)}
     smallest = [None if t.p is None else least.get(t.method, lambda units: 0.0)(t.units) for t in tests]
     return [p is not None and p >= 1 - LEVEL for p in holm(smallest)]

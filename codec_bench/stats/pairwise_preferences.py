@@ -121,7 +121,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
         unknown = [Strength(name, None, None, None, each[name]) for name in names]
         return Strengths(unknown, 0.0, len(duels), units, Note("infinite_strengths"))
     points, tie = _fitted(totals, sides, len(names))
-    ends, note = _ends(table, sides, len(names), seed, draws)
+    ends, note = _interval_ends(table, sides, len(names), seed, draws)
     rows = [
         Strength(name, float(value), *low_high, each[name]) for name, value, low_high in zip(names, points[0], ends)
     ]
@@ -146,7 +146,7 @@ def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
-    """Whether strengths are finite, bool `(draws,)`: no likelihood grows without end.
+    """Mark the draws in which all strengths are finite, bool `(draws,)`.
 
     With nu fixed, a direction of growth is a group that never lost or tied to the others. One in which nu grows by t
     has at least 2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps form a
@@ -201,7 +201,7 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
     return points, estimates[:, systems]
 
 
-def _ends(
+def _interval_ends(
     table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
 ) -> tuple[list[tuple[float | None, float | None]], Note | None]:
     """Bootstrap the 95 % interval of each system's strength, or say why not."""

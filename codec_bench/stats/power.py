@@ -82,11 +82,11 @@ def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, p
     if not (math.isfinite(difference) and difference > 0):
         raise UserError("difference_value", difference=difference)
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
-    plans = [StudyPlan(_fewest(spread, each, difference, level, power), each) for each in counts]
+    plans = [StudyPlan(_fewest_speakers(spread, each, difference, level, power), each) for each in counts]
     return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
 
 
-def _fewest(pilot: PilotSpread, each: int, difference: float, level: float, power: float) -> int:
+def _fewest_speakers(pilot: PilotSpread, each: int, difference: float, level: float, power: float) -> int:
     """Find the fewest speakers that detect a difference, by bisection."""
     variance = pilot.between + pilot.within / each
 

@@ -31,7 +31,7 @@ Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
 
 
 def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np.ndarray]:
-    """Embeddings of ok scores by sample, float32 `(sides, dimensions)`."""
+    """Read a metric's embeddings, float32 `(sides, dimensions)`, by sample number."""
     out: dict[int, np.ndarray] = {}
     width = None
     for number, text in _details(run, system, metric, KEY):

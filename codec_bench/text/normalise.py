@@ -74,15 +74,15 @@ def get_normaliser(name: str) -> Callable[[str], str]:
     if name in _BUILDERS:
         return _BUILDERS[name]()
     if name in COMPOSED:
-        return _composed(COMPOSED[name])
+        return _compose(COMPOSED[name])
     if "," in name:
-        return _composed(tuple(step.strip() for step in name.split(",")))
+        return _compose(tuple(step.strip() for step in name.split(",")))
     if name in step_names():
         return get_step(name)
     raise UnknownName("normaliser", name, [*_BUILDERS, *COMPOSED, *step_names()])
 
 
-def _composed(names: tuple[str, ...]) -> Callable[[str], str]:
+def _compose(names: tuple[str, ...]) -> Callable[[str], str]:
     """Chain the named steps to one function with a cache."""
     # The cache holds the result of all steps together, not that of each step.
     steps = [get_step(name) if name in step_names() else get_normaliser(name) for name in names]

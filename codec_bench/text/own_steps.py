@@ -41,7 +41,11 @@ EXTRA = "text"
 
 
 def optional(module: str, purpose: str, package: str) -> Any:
-    """Import a module of an optional package; `purpose` is what needs it.
+    """Import a module of an optional package.
+
+    Args:
+        purpose: what needs the module, for the message.
+        package: the distribution to install.
 
     Raises:
         MissingExtra: the package is not installed.

@@ -162,7 +162,7 @@ class Rule:
         return self.recipes.get(base, self.otherwise)
 
     def rate(self, language: str | None, reference: str = "") -> Literal["wer", "cer"]:
-        """Whether the source calls the result a word or a character error rate."""
+        """The source's name of the rate: `wer` for words, `cer` for characters."""
         recipe = self.recipe(language, reference)
         return recipe.rate if recipe is not None else "wer"
 
@@ -302,7 +302,7 @@ class Rule:
                 estimate=[results[index].estimate for index in places],
             )
             for index, count in zip(places, counts):
-                results[index] = self._valued(replace(results[index], counts=count))
+                results[index] = self._with_value(replace(results[index], counts=count))
         return [results[index] for index in range(len(references))]
 
     def _tagged(self, recipe: Recipe, reference: str, compared: str) -> tuple[str, int]:
@@ -314,7 +314,7 @@ class Rule:
             return REMOVED, count
         return (TAG_NOTE, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
 
-    def _valued(self, compared: ComparedTexts) -> ComparedTexts:
+    def _with_value(self, compared: ComparedTexts) -> ComparedTexts:
         """Set a pair's weight, and its value unless the reference is empty."""
         weight = compared.counts.reference_length
         if self.aggregate == "weighted":

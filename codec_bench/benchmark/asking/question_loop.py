@@ -312,10 +312,10 @@ def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str 
     An unreadable sound is not copied; the model's answer then has the reason.
     """
     name = writer.sound_name("questions", number)
-    return clip.once(("copied", name), lambda: _copied(writer, name, clip))
+    return clip.once(("copied", name), lambda: _copy_sound(writer, name, clip))
 
 
-def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+def _copy_sound(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
     """Save a question's audio; return its path, and (seconds, rate, channels)."""
     try:
         audio = clip.read()

@@ -152,7 +152,7 @@ def find_entry(name: str) -> DefinitionEntry:
     """
     if is_path(name):
         return _read_own(name)
-    entry = _named(canonical(name))
+    entry = _find_named(canonical(name))
     if entry is None:
         error = UnknownName("benchmark", name, _index())
         if os.path.isfile(os.path.join(name, FILE)):
@@ -162,7 +162,7 @@ def find_entry(name: str) -> DefinitionEntry:
 
 
 @cache
-def _named(name: str) -> DefinitionEntry | None:
+def _find_named(name: str) -> DefinitionEntry | None:
     """Find a benchmark by name; first in files whose prefix matches."""
     # Most names begin with their family's name, so usually one file is read instead of all.
     for file, family in _families().items():
@@ -218,7 +218,7 @@ def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) 
     if overrides:
         document = copy.deepcopy(document)
         for field, value in overrides.items():
-            _put(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
+            _set_at_path(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
         wrong = _wrong_setting(document, overrides)
         if wrong:
             raise UserError("setting_unknown", name=entry.name, setting=wrong[0], hint=wrong[1])
@@ -270,7 +270,9 @@ def _entry(
     for field, value in settings.items():
         location = ("matrix", index, "set", field)
         try:
-            _put(body, field.split("."), fill(value, location), f"'{file}', line {line_of(lines, location)}: 'set'")
+            _set_at_path(
+                body, field.split("."), fill(value, location), f"'{file}', line {line_of(lines, location)}: 'set'"
+            )
         except UserError as error:
             wrong.append(error)
         for known, line in lines.items():
@@ -282,7 +284,7 @@ def _entry(
         wrong.append(error)
     if "extends" in document:
         try:
-            body = _extended(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
+            body = _extend(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
         except UserError as error:
             wrong.append(error)
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -326,7 +328,7 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
     return keys[key_only[1]] if key_only else _KEY.sub(lambda match: str(keys[match[1]]), value)
 
 
-def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
+def _extend(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
     """Merge a definition into the one that it extends."""
     if base in _extending:
         raise UserError("extends_itself", file=file, line=line, base=base)
@@ -353,7 +355,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return out
 
 
-def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
+def _set_at_path(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
     """Set a value in nested mappings by its path of keys."""
     here = document
     for key in path[:-1]:

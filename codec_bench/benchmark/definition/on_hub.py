@@ -59,7 +59,7 @@ def read_state(one: Benchmark) -> HubState:
         UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row
             cannot be read.
     """
-    repository = _on_the_hub(one)
+    repository = _find_on_hub(one)
     texts, first = one.questions(mirror=THE_HUB, texts=True), one.questions(limit=1, mirror=THE_HUB)
     size, digest = _counted(texts) if one.data.layout == "table" else (texts.total, None)
     data = one.data
@@ -77,7 +77,7 @@ def read_state(one: Benchmark) -> HubState:
     )
 
 
-def _on_the_hub(one: Benchmark) -> Repository:
+def _find_on_hub(one: Benchmark) -> Repository:
     if (forbidden := offline()) is not None:
         raise UserError("network_forbidden", name=one.name, forbidden=forbidden, hint=f"unset {forbidden}")
     repository = find_repository(str(one.data.repository), one.data.revision, THE_HUB)

@@ -52,7 +52,7 @@ def row_findings(one: Benchmark) -> Iterator[DefinitionFinding]:
                 return
             count += 1
             line = lines[number] if number < len(lines) else None
-            for kind, message, hint in _of(question, labels, one, readers):
+            for kind, message, hint in _check_row(question, labels, one, readers):
                 if line is None:
                     message = Diagnostic("at_row", number=number + 1, id=question.id, cause=message)
                 findings[kind].append(DefinitionFinding(file, line, message, hint))
@@ -91,11 +91,11 @@ def _readers(one: Benchmark) -> list[Reader]:
     return readers
 
 
-def _of(
+def _check_row(
     question: Question, labels: list[str], one: Benchmark, readers: list[Reader]
 ) -> Iterator[tuple[int, Diagnostic, str | None]]:
     """Check a row, and that its reference scores 1 by every metric."""
-    problems = list(_of_columns(question, labels, one))
+    problems = list(_check_columns(question, labels, one))
     yield from problems
     if problems or not question.references:
         return
@@ -109,7 +109,9 @@ def _of(
             yield NOT_RIGHT, message, "choose steps and a rule that fit the expected answers"
 
 
-def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, Diagnostic, str | None]]:
+def _check_columns(
+    question: Question, labels: list[str], one: Benchmark
+) -> Iterator[tuple[int, Diagnostic, str | None]]:
     """Check a row's audio, reference, label and choices."""
     if question.problem is not None:
         yield NO_ROW, as_reason(question.problem), "an invalid row counts as a failure"

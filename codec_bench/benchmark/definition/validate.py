@@ -60,7 +60,7 @@ def validate_benchmark(
         UserError: there is no such file.
     """
     file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
-    listed = list(_of_file(file, check_rating, with_rows))
+    listed = list(_check_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
         hint = "write what the benchmark measures and the licence of its data"
         listed.append(DefinitionFinding(file, None, Diagnostic("no_readme", name=README, file=FILE), hint))
@@ -86,7 +86,7 @@ def validate_prompt(name: str) -> list[DefinitionFinding]:
     return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
 
 
-def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[DefinitionFinding]:
+def _check_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[DefinitionFinding]:
     """Check every definition of a file, and optionally its rows."""
     try:
         entries = list(entries_of(file))
@@ -101,7 +101,7 @@ def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> It
         yield from findings(entry.document, BenchmarkSpec, file, entry.lines)
         spec, unread = _read(entry.document)
         if spec is not None:
-            wrong = list(_of_entry(entry, spec, unread, check_rating))
+            wrong = list(_check_entry(entry, spec, unread, check_rating))
             yield from wrong or (_rows(entry, spec) if with_rows and not unread else ())
 
 
@@ -134,7 +134,7 @@ def _unused_keys(file: str) -> Iterator[DefinitionFinding]:
             yield DefinitionFinding(file, line_of(lines, ("matrix", index, key)), unused, suggest(key, placeholders))
 
 
-def _of_entry(
+def _check_entry(
     entry: DefinitionEntry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
 ) -> Iterator[DefinitionFinding]:
     """Check a definition's columns, prompts and metrics."""

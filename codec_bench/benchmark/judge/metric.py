@@ -258,12 +258,12 @@ class JudgeMetric:
             expected: how many replies were requested.
             responses: the replies by the request's id.
         """
-        score = self._from(answer, expected, responses)
+        score = self._score_responses(answer, expected, responses)
         ends = [response.finish for _, response in sorted(responses.items())]
         cut = {FINISHES: ends} if "length" in ends else {}
         return replace(score, detail={**score.detail, **cut, CALLS: calls_of(list(responses.values()))})
 
-    def _from(self, answer: Answer, expected: int, responses: Mapping[str, Response]) -> Score:
+    def _score_responses(self, answer: Answer, expected: int, responses: Mapping[str, Response]) -> Score:
         """Score an answer by the judge's responses; fail if one is missing or cut."""
         texts: dict[str, str] = {}
         for key, response in sorted(responses.items()):
@@ -279,9 +279,9 @@ class JudgeMetric:
             texts[key] = response.text if self.is_official else cut_reasoning(response.text).text
         if len(texts) != expected:
             return Score.failed(Diagnostic("verdicts_missing", given=len(texts), asked=expected), self.protocol)
-        return self._combined(answer, texts)
+        return self._combine_replies(answer, texts)
 
-    def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
+    def _combine_replies(self, answer: Answer, texts: Mapping[str, str]) -> Score:
         """Combine the judge's replies, such as both orders of a pair, to one score."""
         if self.rubric.aligns is not None:
             return score_by_judge(next(iter(texts.values())), answer, self.protocol)

@@ -143,7 +143,7 @@ def _quoted(text: str, target: str) -> bool:
     return bool(target) and text.startswith(first) and text.endswith(last)
 
 
-def _listed(text: str, target: str) -> bool:
+def _uses_markers(text: str, target: str) -> bool:
     """Return whether the answer's list uses the requested markers, in order."""
     if target not in _MARKERS:
         return False
@@ -215,7 +215,7 @@ _RULES: dict[str, Callable[[str, str], bool]] = {
     "8": lambda text, target: bool(target) and text.endswith(target),
     "9": _quoted,
     "10": lambda text, target: re.search(r"[^\w\s]|_", text) is None,
-    "11": _listed,
+    "11": _uses_markers,
     "12": _word_count,
     "13": _json_like,
 }

@@ -81,8 +81,8 @@ class IfEval(AnswerMetric):
     def _one(self, answer: Answer) -> Score:
         if self._rules is not None:
             return self._ruled(answer, self._rules)
-        ids = _listed(answer.fields.get("instruction_id_list"))
-        arguments = _listed(answer.fields.get("kwargs"))
+        ids = _parse_list(answer.fields.get("instruction_id_list"))
+        arguments = _parse_list(answer.fields.get("kwargs"))
         if not ids or len(arguments) != len(ids):
             reason = Diagnostic("instruction_counts", id=answer.id, instructions=len(ids), arguments=len(arguments))
             return Score.undefined(reason, self.protocol)
@@ -157,7 +157,7 @@ def _variants(text: str) -> list[str]:
     return [*cut, *(one.replace("*", "") for one in cut)]
 
 
-def _listed(value: Any) -> list[Any]:
+def _parse_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -47,7 +47,7 @@ class Match:
 
 
 def em(pred: Any, ref: Any) -> Match:
-    """Whether answer and reference are equal, as floats or else as stripped texts."""
+    """Compare answer and reference, as floats or else as stripped texts."""
     if type(ref) in (int, float):
         try:
             pred, ref = float(pred), float(ref)
@@ -59,7 +59,7 @@ def em(pred: Any, ref: Any) -> Match:
 
 
 def exist_match(pred: Any, ref: Any) -> Match:
-    """Whether a reference occurs in the answer, even inside of words."""
+    """Match an answer that contains a reference, even inside of words."""
     if isinstance(ref, list):
         for one in ref:
             match = exist_match(pred, one)
@@ -73,7 +73,7 @@ def exist_match(pred: Any, ref: Any) -> Match:
 
 
 def prefix_match(pred: str, ref: Any) -> Match:
-    """Whether the answer, cut to the reference's length, equals it, ignoring case."""
+    """Match an answer that begins with the reference, ignoring case."""
     pred, ref = pred.lower().strip(), str(ref).lower().strip()
     if pred[: len(ref)] != ref and " " in ref and " " not in pred:
         ref = ref.replace(" ", "")
@@ -81,7 +81,7 @@ def prefix_match(pred: str, ref: Any) -> Match:
 
 
 def qa_exist_match(pred: Any, ref: Any) -> Match:
-    """Whether an answer has a reference's words in a row; true without words."""
+    """Match an answer with a reference's words in a row; true without words."""
     refs = [ref] if isinstance(ref, str) else list(ref)
     items = _qa_items(str(pred))
     for one in refs:

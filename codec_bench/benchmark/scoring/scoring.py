@@ -76,7 +76,9 @@ class AnswerScorer:
                 }
             return read[key]
 
-        scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, sound_scores) for e in exchanges}
+        scores: dict[int, dict[str, Score]] = {
+            e.question.number: self._audio_scores(e, sound_scores) for e in exchanges
+        }
         for name, metric in scheme.alone.items():
             for number, score in score_answers(
                 metric, exchanges, readings(scheme.chain_of(name)), sound_scores
@@ -88,7 +90,7 @@ class AnswerScorer:
         ]
         return items, read_as
 
-    def _of_audio(self, exchange: Exchange, sound_scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
+    def _audio_scores(self, exchange: Exchange, sound_scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
         """Return the scores of an audio answer; missing ones count as the worst."""
         number, scores = exchange.question.number, {}
         for name, metric in self._scheme.spoken.items():

@@ -116,7 +116,9 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     if repository.root is None or not speakers:
         first, last = ESD_SPEAKERS[language][0], ESD_SPEAKERS[language][-1]
         raise UserError("no_speaker_folder", name=repository.name, first=first, last=last)
-    rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
+    rows = [
+        row for speaker in speakers for row in _read_esd_speaker(repository, root, speaker).rows(_BEFORE, TEST, voice)
+    ]
     if not rows:
         raise UserError(
             "no_emotional_recording", speaker=speakers[0], name=repository.name, first=_BEFORE["angry"] + TEST[0]
@@ -124,7 +126,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     return FileRows(repository, COLUMNS, rows)
 
 
-def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
+def _read_esd_speaker(repository: Repository, root: Path, speaker: str) -> _Speaker:
     """Collect the texts and recordings of one ESD speaker."""
     listed = f"{speaker}/{speaker}.txt"
     lines = enumerate(text_of(repository, listed).splitlines(), 1)

@@ -169,7 +169,7 @@ def _lhotse_kind(item: Mapping[str, Any]) -> str | None:
 
 
 def kind_of_lhotse(tree: Tree, file: str) -> str | None:
-    """Whether a file holds `recordings`, `supervisions` or `cuts`; else None."""
+    """Return `recordings`, `supervisions` or `cuts` by a file's first line, or None."""
     return _lhotse_kind(_first_object(tree, file))
 
 

@@ -186,7 +186,7 @@ class Client(RetryPolicy):
                         raise self.error(response.status, text, response.headers, url)
                     return await read(response, began)
         except aiohttp.ClientError as error:
-            raise self._broken(error) from None
+            raise self._connection_error(error) from None
         except (Retryable, RequestFailed) as trouble:  # the service may have repeated the request and its key
             trouble.reason = self.clean(trouble.reason)
             raise
@@ -196,7 +196,7 @@ class Client(RetryPolicy):
             raise RuntimeError("the client was not started, or was closed")
         return self._session
 
-    def _broken(self, error: aiohttp.ClientError) -> Retryable:
+    def _connection_error(self, error: aiohttp.ClientError) -> Retryable:
         """Convert a connection error to a Retryable with its reason."""
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError

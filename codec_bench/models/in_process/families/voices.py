@@ -195,7 +195,7 @@ class Voice(Family):
         return {"do_sample": False} if row.group == 0 else {}
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the audio of one segment or None, and whether the model ended by itself."""
+        """Generate one segment; return its audio, or None, and whether it is complete."""
         raise NotImplementedError
 
 
