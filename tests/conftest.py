@@ -121,6 +121,7 @@ LONG_FILES = [
     "messages/test_reworded.py",
     "features/test_contract.py",
     "codecs/neural/test_mimi.py",
+    "weights/test_unfilled.py",
     "metrics/test_distillmos.py",
     "codecs/checks/test_cost.py",
     "apps/agreement/test_p1401.py",
