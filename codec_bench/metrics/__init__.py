@@ -162,11 +162,11 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
-    """Replace the names of groups by their metrics': `dnsmos[all-windows]` gives four.
+    """Replace names that mean several metrics by the names of single metrics.
 
-    `wer[a+b]` of several recognisers stands for what each gives and what all give together (`metrics.consensus`); what
-    of it was also named by itself is measured once. Metrics over frames voiced in both signals bring `voiced_in_both`
-    with them.
+    A group such as `dnsmos[all-windows]` becomes its members with the same brackets. `wer[a+b]` becomes the error rate
+    of each recogniser and of all together (`metrics.consensus`). Metrics over frames voiced in both signals add
+    `voiced_in_both`. A metric that results twice is listed once.
 
     Raises:
         UserError: a metric is requested twice.
@@ -185,7 +185,7 @@ def expand(texts: list[str]) -> list[str]:
 
 
 def _list_members(name: str) -> list[str]:
-    """The metrics that a name of several recognisers stands for, or the name."""
+    """Return the metrics of a name with several recognisers, or the name itself."""
     if "+" not in name:
         return [name]
     from codec_bench.metrics.consensus import members
@@ -194,10 +194,11 @@ def _list_members(name: str) -> list[str]:
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
-    """The named metrics and groups, and those of a preset not among them.
+    """Join the requested metrics and groups with those of a preset.
 
     Raises:
-        UnknownName: there is no such preset. UserError: there is no metric.
+        UnknownName: there is no such preset.
+        UserError: neither names a metric.
     """
     chosen = names(metrics) if metrics is not None else []
     if preset is not None:
@@ -209,7 +210,7 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
 
 
 def group_names() -> list[str]:
-    """Groups of topics (`codec_bench.metrics.groups`), and over several."""
+    """List the groups of one topic (`codec_bench.metrics.groups`) and of several."""
     return [*TOPICS, QUALITY, OFFLINE]
 
 
@@ -220,10 +221,10 @@ def topic_of(name: str) -> str:
 
 
 def weights_of(name: str) -> str:
-    """Whether a metric needs weights that no installed package brings.
+    """Tell whether a metric needs weights that no installed package contains.
 
     Returns:
-        `checkpoint`: it does. `by variant`: it has no default; its brackets name the model. Empty: it does not.
+        `checkpoint` if it does; `by variant` if it has no default and its brackets name the model; else "".
     """
     from codec_bench.weights.from_packages import folder_in_a_package
 
@@ -238,7 +239,7 @@ def weights_of(name: str) -> str:
 
 
 def licences_of(name: str) -> list[str]:
-    """The licences of the weights of a metric's default form; empty if it has none."""
+    """List the licences of the weights that a metric without brackets needs."""
     from codec_bench.features import REGISTRY as FEATURES
 
     try:
@@ -252,7 +253,7 @@ def licences_of(name: str) -> list[str]:
 
 
 def _read_by(name: str) -> set[str]:
-    """The features of a metric, or of a group's members, in their default form."""
+    """Return the names of the features that a metric or a group's members read."""
     metrics = [build_metric(member) for member in GROUPS.get(name, (name,))]
     return {Spec.parse(feature).name for metric in metrics for feature in metric.estimate_features}
 
@@ -263,7 +264,7 @@ def _entries(name: str, read: set[str]) -> list[Checkpoint]:
 
 @cache
 def _entries_by_user() -> dict[str, list[Checkpoint]]:
-    """Catalogue entries by their own names and by the features, metrics and codecs that load them."""
+    """Index the weights in the catalogue by their names and by what loads them."""
     from codec_bench.weights import checkpoint, checkpoint_names
 
     by_user: dict[str, list[Checkpoint]] = {}
@@ -282,11 +283,13 @@ def is_foreign_metric(text: str) -> bool:
 def build_metric(text: str) -> Metric:
     """Build one metric from its name; for groups, call `expand` first.
 
-    Names are such as `stoi`, `wer[pocketsphinx]`, `versa/srmr`, `./mine.py:MyMetric` or a program's file,
-    `./polqa.yaml`.
+    Args:
+        text: such as `stoi`, `wer[pocketsphinx]`, `versa/srmr`, `./mine.py:MyMetric`, or the file of a program,
+            `./polqa.yaml`.
 
     Raises:
-        UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.
+        UnknownName: there is no such metric.
+        UserError: the class is not a metric, or has no such variant.
     """
     spec = Spec.parse(text)
     if spec.name.endswith((".yaml", ".yml")):

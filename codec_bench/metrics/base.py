@@ -36,13 +36,16 @@ SHARED_SAMPLES = 1 << 20
 
 
 class SharedResults:
-    """Results that the metrics of one item share, by their signals."""
+    """Intermediate results of one item, such as spectra, that several metrics read."""
 
     def __init__(self) -> None:
         self._by_signals: dict[Any, dict[Any, Any]] = {}
 
     def of(self, metric: Metric, rate_hz: int) -> dict[Any, Any]:
-        """The results for the signals of a metric; foreign code shares none with ours."""
+        """Return the results for the signals that a metric reads.
+
+        Metrics with the same rate and preparation of signals share them; those of other packages share none with ours.
+        """
         kind = type(metric)
         key = rate_hz, metric.kind, metric.scale_invariant, kind.prepare_signal, kind.__module__.partition(".")[0]
         return self._by_signals.setdefault(key, {})
@@ -103,12 +106,12 @@ class Inputs:
         return self.reference, self.estimate
 
     def features(self, name: str) -> tuple[Any, Any]:
-        """The results of a feature of the reference and of the estimate."""
+        """Return a feature's results for the reference and for the estimate."""
         return self.reference_features[name], self.estimate_features[name]
 
     @property
     def is_long(self) -> bool:
-        """Whether its spectra would take too much memory to be shared."""
+        """Whether the signals are too long to keep their spectra in memory."""
         return max(signal.size for signal in (self.estimate, self.reference) if signal is not None) > SHARED_SAMPLES
 
     def once(self, function: Callable[..., Result], *options: Any) -> Result:
@@ -184,7 +187,7 @@ class Metric(ABC):
     silence_flags: ClassVar[tuple[str | None, str | None] | None] = None
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item with this transcript and language is not measured, or None."""
+        """Return why an item with this text and language cannot be measured, or None."""
         if self.kind == "text" and text is None:
             return Diagnostic("no_reference_text")
         if self.languages and language is not None and base_language(language) not in self.languages:
@@ -201,18 +204,22 @@ class Metric(ABC):
         return signal if self.scale_invariant else cut(signal)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The features of the estimate and of the reference, for an item in a language."""
+        """Return the names of the features to compute for an item in a language.
+
+        Returns:
+            Those of the estimate, and those of the reference.
+        """
         return self.estimate_features, self.reference_features
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """A failed item's score where failures count as wrong; None without a worst value."""
+        """Return a failed item's score where failures count as errors, or None."""
         if self.higher_is_better is None:
             return None
         end = self.range[0 if self.higher_is_better else 1]
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
     def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """Why a value of silent audio is in doubt, or None. Networks also rate silence."""
+        """Return the flag of a score of silent audio, or None if the score is valid."""
         uses_audio = self.signals or bool(self.estimate_features)
         default = (SILENT_ESTIMATE if self.kind == "single" and uses_audio else None, None)
         of_estimate, of_reference = self.silence_flags or default
@@ -246,7 +253,9 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
     """Name a metric with its variant in brackets.
 
     Args:
-        key: the metric's key in the registry. variant: the requested one, or None. variants: the known ones.
+        key: the metric's key in the registry.
+        variant: the requested one, or None.
+        variants: the known ones.
 
     Raises:
         UserError: there is no such variant.
@@ -260,11 +269,14 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
 LENGTH_TOLERANCE_S = 0.1
 
 
-def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
-    """Why frames cannot be compared if lengths differ too much; else None.
+def check_frame_counts(off_s: float, other: str | None = None) -> Diagnostic | None:
+    """Return why the frames of two signals cannot be paired, or None.
+
+    The lengths may differ by 0.1 s.
 
     Args:
-        off_s: seconds by which the estimate is longer. other: a metric that aligns such signals.
+        off_s: seconds by which the estimate is longer.
+        other: the name of a metric that aligns such signals, for the message.
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
@@ -283,11 +295,12 @@ ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
 class ComparedLevels(NamedTuple):
-    """The result of comparing levels, as a `NO_SPEECH` flag.
+    """The result of comparing an estimate's levels with the reference's, as flags.
 
     Args:
         mismatch: why an estimate of the reference's length does not match it, or why that is undecided, or None.
-        lacks: why an estimate made elsewhere lacks speech, or None. generated: whether it was made elsewhere.
+        lacks: why an estimate that was read from a file lacks speech, or None.
+        generated: whether the estimate was read from a file, made by any program.
     """
 
     mismatch: str | None = None
@@ -299,10 +312,11 @@ NOT_COMPARED = ComparedLevels()
 
 
 def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
-    """Compare the levels of an estimate with its reference's.
+    """Compare the levels of an estimate with those of its reference.
 
     Args:
-        reference, estimate: float32 `(samples,)`, of any lengths. generated: whether the estimate was made elsewhere.
+        reference, estimate: float32 `(samples,)`, of any lengths.
+        generated: whether the estimate was read from a file, made by any program.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
@@ -320,12 +334,14 @@ def flagged(
     reference_silent: bool,
     comparison: ComparedLevels = NOT_COMPARED,
 ) -> Score:
-    """Flag a score (`detail["flag"]`) whose value is in doubt. An existing flag stays.
+    """Add a flag to a score whose value is in doubt (`detail["flag"]`).
+
+    An existing flag stays.
 
     Args:
         estimate_silent, reference_silent: by `audio.level_checks.is_silent`.
-        comparison: of levels. An estimate made elsewhere may have another text, so `mismatch` flags only metrics that
-            compare samples.
+        comparison: of levels. A generated estimate may have another text, so `mismatch` flags only metrics that compare
+            samples.
     """
     if score.status != "ok" or "flag" in score.detail:
         return score

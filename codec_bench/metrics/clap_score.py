@@ -55,6 +55,7 @@ class ClapScore(Metric):
         ]
 
     def _score(self, item: Inputs, text_embedding: np.ndarray) -> Score:
+        """Compute the cosine of the estimate's and the text's embedding."""
         audio_embedding = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
         if audio_embedding.shape != text_embedding.shape:
             raise UserError(

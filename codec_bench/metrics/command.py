@@ -79,6 +79,7 @@ class CommandMetric(ItemMetric):
         mine.kind, mine.higher_is_better, mine.range = held.kind, held.higher_is_better, held.range
 
     def _score(self, item: Inputs) -> Score:
+        """Run the program on one item's files; failed if the program fails."""
         assert item.estimate is not None, "a metric of signals gets them"
         signals = {"estimate": item.estimate}
         if self.kind == "pair":
@@ -89,6 +90,7 @@ class CommandMetric(ItemMetric):
             return Score.failed(error.message, self.protocol)
 
     def _measured(self, signals: dict[str, np.ndarray]) -> float:
+        """Write the signals to WAV files, run the program and read the number it prints."""
         held = self._file
         who = f"{self.name}: the program '{Path(self._program).name}'"
         with TemporaryDirectory(prefix="codec-bench-") as folder:

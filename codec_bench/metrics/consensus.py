@@ -42,7 +42,9 @@ def recognisers_in(variant: str) -> list[str]:
 
 
 def members(spec: Spec) -> list[str]:
-    """The metrics that `wer[a+b]` stands for; empty for any other name.
+    """Return the metrics of `wer[a+b]`: each recogniser's rate, and those over all.
+
+    Any other name has none.
 
     Raises:
         UserError: another error rate has several recognisers, or a recogniser is named twice.
@@ -64,6 +66,7 @@ def members(spec: Spec) -> list[str]:
 
 
 def _is_recogniser(text: str) -> bool:
+    """Whether a text names a recogniser, a choice by language, or custom code."""
     from codec_bench import features
     from codec_bench.config import config_names
 
@@ -108,11 +111,11 @@ class _Consensus(Metric):
         return next(iter(self._each.values()))
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language of each choice."""
+        """Return each recogniser's feature for the language."""
         return tuple(dict.fromkeys(one.features_of(language)[0][0] for one in self._each.values())), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """The reason of the first recogniser's `wer` that refuses the item."""
+        """Return the first reason for which one of the recognisers refuses the item."""
         reference_text = text if self.kind == "text" else text or ""
         reasons = (one.refusal(text=reference_text, language=language) for one in self._each.values())
         return next(filter(None, reasons), None)
@@ -139,6 +142,7 @@ class _OfRates(_Consensus):
         return [self._of_item(dict(zip(self._each, row, strict=True))) for row in zip(*columns, strict=True)]
 
     def _of_item(self, scores: Mapping[str, Score]) -> Score:
+        """Combine the recognisers' scores, or pass on the first that has no value."""
         for name, score in scores.items():
             if score.status != "ok":
                 return Score(None, score.status, _named(name, as_reason(score.reason)), self.protocol)
@@ -171,6 +175,7 @@ class WerMean(_OfRates):
     stem = "wer_mean"
 
     def _score(self, scores: Mapping[str, Score]) -> Score:
+        """Average the recognisers' errors, words and rates."""
         count = len(scores)
         errors = sum(score.numerator or 0.0 for score in scores.values()) / count
         words = sum(score.denominator or 0.0 for score in scores.values()) / count
@@ -189,6 +194,7 @@ class WerSmallest(_OfRates):
     stem = "wer_smallest"
 
     def _score(self, scores: Mapping[str, Score]) -> Score:
+        """Return the score of the recogniser with the lowest rate."""
         chosen = min(scores, key=lambda name: scores[name].value or 0.0)
         best = scores[chosen]
         detail = {"recogniser": chosen, "rates": {name: score.value for name, score in scores.items()}}
@@ -233,6 +239,7 @@ class WerBetween(_Consensus):
         return [scores[index] for index in range(len(batch))]
 
     def _score(self, pairs: Mapping[str, Any], transcripts: Mapping[str, str]) -> Score:
+        """Sum errors and mean lengths over all pairs of transcripts."""
         errors, words, values = 0.0, 0.0, {}
         for name, compared in pairs.items():
             if isinstance(compared, Score):

@@ -123,6 +123,7 @@ class EmotionLabelled(EmotionAccuracy):
         self.protocol = self.protocol.removesuffix("/cv3-eval") + "/label"
 
     def _score(self, item: Inputs) -> Score:
+        """Compare the predicted emotion with the label in the item's text."""
         label = (item.text or "").strip().lower()
         if label not in EMOTIONS:
             reason = Diagnostic("text_not_among", text=(item.text or "")[:40], labels=", ".join(EMOTIONS))

@@ -83,7 +83,7 @@ class _RecognisedErrorRate(Metric):
         return self._rule.name
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language."""
+        """Return the recogniser for the language, which reads the estimate only."""
         base = base_language(language) if language is not None else None
         name = self._by_language.get(base, self._otherwise) if base else self._otherwise
         return (name or self.estimate_features[0],), ()
@@ -104,12 +104,15 @@ class _RecognisedErrorRate(Metric):
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript; None for an empty reference, where insertions have no bound."""
+        """Return the score of an empty transcript; None for an empty reference.
+
+        With an empty reference, the number of insertions has no bound.
+        """
         score = self._without_words(text, language)
         return score if score is not None and score.status == "ok" and score.denominator else None
 
     def _without_words(self, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript, or None if the item is not measured."""
+        """Score an empty transcript; None if the item cannot be measured."""
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
@@ -117,7 +120,10 @@ class _RecognisedErrorRate(Metric):
         return compared if isinstance(compared, Score) else self._score(compared, {})
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item. `detail` holds the counts, both normalised texts and facts from the recogniser."""
+        """Return one score per item.
+
+        `detail` holds the counts, both normalised texts and the recogniser's other results.
+        """
         scores: dict[int, Score] = {}
         pairs: list[_Pair] = []
         results: list[Mapping[str, Any]] = []
@@ -133,25 +139,29 @@ class _RecognisedErrorRate(Metric):
         return [scores[index] for index in range(len(batch))]
 
     def transcripts(self, batch: Sequence[Inputs]) -> list[str | Score]:
-        """The transcript of each item, or a score with the reason why it is missing."""
+        """Return each item's transcript, or a score with the reason why it is missing."""
         names = [self.features_of(item.language)[0][0] for item in batch]
         return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[ComparedTexts | Score]:
-        """Compare two texts of each item, the first as the reference; a score if they cannot be normalised."""
+        """Compare two texts of each item; a score if they cannot be normalised.
+
+        Args:
+            texts: for each item, the reference text and the text to compare.
+        """
         results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
         languages = [self._language(item, result) for item, result in zip(batch, results)]
         return self._compare([_Pair(at, *pair, code) for at, (pair, code) in enumerate(zip(texts, languages))])
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
-        """The language of the text rule: the sample's, the detected one, or the recogniser's only one."""
+        """Choose the text rule's language: the sample's, the detected or the only known."""
         if item.language is not None:
             return base_language(item.language)
         known = languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
     def _compare(self, pairs: Sequence[_Pair]) -> list[Any]:
-        """Compare all pairs. A pair that cannot be normalised fails alone."""
+        """Normalise and align all pairs of texts; a pair that cannot be normalised fails."""
         if not pairs:
             return []
         try:
@@ -168,13 +178,14 @@ class _RecognisedErrorRate(Metric):
             return [self._compare([one])[0] for one in pairs]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
-        """Reference, transcript and the recogniser's result, or a score if there is no transcript."""
+        """Return both texts and the recogniser's result, or a score if one is missing."""
         name = self.features_of(item.language)[0][0]
         result = item.estimate_features[name]
         transcript = self._transcript(name, result)
         return transcript if isinstance(transcript, Score) else (item.text or "", transcript, result)
 
     def _transcript(self, name: str, result: Mapping[str, Any]) -> str | Score:
+        """Return the transcript in a recogniser's result, or a failed score."""
         transcript = result.get("transcript")
         if not isinstance(transcript, str):
             return Score.failed(Diagnostic("no_transcript", name=name), self.protocol)
@@ -183,6 +194,7 @@ class _RecognisedErrorRate(Metric):
         return transcript
 
     def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
+        """Compute the error rate of two aligned texts, with its counts."""
         value = self._value(compared)
         if value is None:
             return Score.undefined(compared.note or Diagnostic("empty_transcript"), self.protocol)
@@ -198,7 +210,7 @@ class _RecognisedErrorRate(Metric):
         return self._rule.item_value(compared)
 
     def _detail(self, compared: ComparedTexts, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The counts, both normalised texts, the raw transcript and other facts for the record."""
+        """Collect counts, normalised texts, raw transcript and other facts for the record."""
         detail = compared.detail
         if isinstance(transcript := result.get("transcript"), str):
             detail["transcript"] = transcript
@@ -355,11 +367,12 @@ class Dwer(_RecognisedErrorRate):
         self.reference_features = self.estimate_features
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language, on both sides."""
+        """Return the recogniser for the language, for the estimate and the reference."""
         of_estimate, _ = super().features_of(language)
         return of_estimate, of_estimate
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
+        """Return the transcripts of reference and estimate, or a score if one is missing."""
         name = self.features_of(item.language)[0][0]
         reference_text, estimate_text = (self._transcript(name, result) for result in item.features(name))
         if isinstance(reference_text, Score):
@@ -392,6 +405,7 @@ class Per(Dwer):
         self.name = "per" + (f"[{variant}]" if variant else "")
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
+        """Resolve the phone recogniser, which is the same for all languages."""
         from codec_bench.features.recognisers.ctc import PHONES  # imports all that reads checkpoints
 
         known = list(PHONES)

@@ -72,6 +72,7 @@ class EventAccuracy(Metric):
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
+        """Find the label nearest to the sound's embedding, and compare it with the item's."""
         label = " ".join((item.text or "").replace("_", " ").lower().split())
         if label not in self._labels:
             return Score.undefined(Diagnostic("no_label_of_set", text=(item.text or "")[:40]), self.protocol)
@@ -90,5 +91,5 @@ class EventAccuracy(Metric):
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
-    """Index of the row of `labels` with the largest cosine; all have norm 1."""
+    """Return the row of `labels` with the largest cosine; all vectors have norm 1."""
     return int((labels @ sound).argmax())

@@ -16,7 +16,7 @@ from codec_bench.types import Score
 
 
 def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> EmbeddingSource:
-    """Resolve the embeddings that a variant names."""
+    """Resolve the embedding feature that a variant names."""
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
     if point is not None:

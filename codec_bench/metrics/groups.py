@@ -44,10 +44,12 @@ def needs_target(metric: Metric) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The fields that samples have.
+    """Which fields some samples have.
 
     Args:
-        reference, text: whether there is reference audio, and a transcript. language: of the speech, or None.
+        reference: whether they have reference audio.
+        text: whether they have a transcript.
+        language: of the speech, or None.
     """
 
     reference: bool
@@ -57,10 +59,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class GroupConditions:
-    """The data and systems that groups are measured on.
+    """The data and systems for which the metrics of a group are chosen.
 
     Args:
-        held: each combination of fields once. coded: whether codecs are measured; if not, no bits are sent.
+        held: each combination of the samples' fields, once.
+        coded: whether codecs are measured; if not, no bits are sent.
         options: arguments of features by name, such as {"utmos": {"weights": "folder"}}.
         prompted: whether the reference audio is a voice prompt with other words.
     """
@@ -79,7 +82,7 @@ class GroupConditions:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         prompted: bool = False,
     ) -> GroupConditions:
-        """Describe these samples."""
+        """Collect the combinations of fields in these samples."""
         kinds = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
         return cls(tuple(sorted(kinds, key=repr)), coded, options or {}, prompted)
 
@@ -93,7 +96,7 @@ class Chosen:
 
 
 def group_metrics(group: str) -> list[str]:
-    """The metrics of a group without brackets, measurable here or not."""
+    """List all metrics of a group, by name without brackets, even if some cannot run."""
     if group == OFFLINE:
         known = [name for members in TOPICS.values() for name in members]
         return [*known, *(name for name in REGISTRY.names() if name not in known)]
@@ -102,10 +105,10 @@ def group_metrics(group: str) -> list[str]:
 
 
 def names_group(text: str) -> bool:
-    """Whether a text names a group.
+    """Whether a requested name is that of a group.
 
     Raises:
-        UserError: it has brackets or a precision, which only metrics have.
+        UserError: the group has brackets or a precision, which only metrics have.
     """
     spec = Spec.parse(text)
     if spec.name not in group_names():
@@ -122,10 +125,14 @@ def names_group(text: str) -> bool:
 def without_groups(
     chosen: Sequence[str], material: GroupConditions, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
-    """Replace group names by metric names. Names and groups may overlap.
+    """Replace group names by the metrics that can be measured.
+
+    Names and groups may overlap; each metric is listed once.
 
     Args:
-        previous: members of the groups in the run that is continued. They stay.
+        chosen: requested metrics and groups.
+        material: the data and systems.
+        previous: members of the groups in the run that is continued, which are kept.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.
@@ -147,7 +154,7 @@ def without_groups(
 
 
 def _members(group: str, material: GroupConditions) -> list[str]:
-    """The measurable metrics of a group; warns of the others."""
+    """Select the metrics of a group that can be measured, and warn of the others."""
     members: list[str] = []
     excluded: dict[str, list[str]] = {}
     for name in group_metrics(group):
@@ -165,7 +172,7 @@ def _members(group: str, material: GroupConditions) -> list[str]:
 
 
 def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
-    """The first form of a metric that can be measured; None and the reason if there is none."""
+    """Find a metric's first variant that can be measured, or the reason why none can."""
     lacks, unbuilt = "", ""
     for model in (None, *BRACKETS):
         text = name if model is None else f"{name}[{model}]"

@@ -44,6 +44,7 @@ class LoudnessError(ItemMetric):
     source = "FFmpeg's ebur128, to 0.1 LU"
 
     def _score(self, item: Inputs) -> Score:
+        """Compare the integrated loudness of estimate and reference."""
         reference, estimate = (loudness_lufs(Audio(signal, item.rate_hz)) for signal in item.pair)
         if reference is None or estimate is None:
             role = "reference" if reference is None else "estimate"
@@ -85,6 +86,7 @@ class TruePeak(_Uncut):
     source = "FFmpeg's ebur128 with peak=true, to 0.1 dB for speech (white noise: 0.5 dB); EBU Tech 3341's signals"
 
     def _score(self, item: Inputs) -> Score:
+        """Resample the estimate to 192 kHz and take its largest magnitude in dB."""
         from codec_bench.audio.resample import resample
 
         signal = np.asarray(item.estimate, np.float32)
@@ -118,6 +120,7 @@ class ClippedShare(_Uncut):
     source = "the rule of Audacity's Find Clipping, counted by hand"
 
     def _score(self, item: Inputs) -> Score:
+        """Count the samples in runs at full scale, positive and negative."""
         signal = np.asarray(item.estimate)
         if not signal.size:
             return Score.undefined(Diagnostic("no_samples"), self.protocol)

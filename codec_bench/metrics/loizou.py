@@ -167,7 +167,10 @@ def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
 
 
 def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """The level of the peak that each band's slope leads to; on a rising slope, of the band before the top."""
+    """Return the level of the spectral peak next to each band, as its slope leads.
+
+    On a rising slope it is the level of the band before the top.
+    """
     bands = slope.shape[1]
     top, foot = np.full_like(slope, bands, int), np.full_like(slope, -1, int)
     for band in range(bands):
@@ -215,7 +218,7 @@ def _envelope_bands() -> tuple[list[np.ndarray], np.ndarray]:
 
 @cache
 def _envelope_lowpass() -> np.ndarray:
-    """The filter that `scipy.signal.resample_poly` would design for every call."""
+    """Return the filter that `scipy.signal.resample_poly` designs in every call."""
     from scipy.signal import firwin
 
     step = RATE_HZ // ENVELOPE_HZ
@@ -265,6 +268,7 @@ class _Loizou(ItemMetric):
     source = SOURCE
 
     def _score(self, item: Inputs) -> Score:
+        """Measure a pair that is neither short nor silent."""
         reference, estimate = item.pair
         if reference.size < FRAME + STEP:
             reason = Diagnostic("few_samples_for_frames", samples=reference.size, rate_hz=RATE_HZ, needed=FRAME + STEP)
@@ -368,6 +372,7 @@ class _Composite(_Loizou):
     regression: ClassVar[tuple[float, float, float, float, float]]
 
     def _measure(self, item: Inputs) -> Score:
+        """Combine PESQ, LLR, WSS and segmental SNR linearly, limited to 1 to 5."""
         pesq, snr = item.once(PesqWb.score_pair), item.once(SnrSeg.score_pair)
         for score in (pesq, snr):
             if score.value is None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, ItemMetric, frames_apart, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, check_frame_counts, variant_name
 from codec_bench.types import Score
 
 LOUD_DB = -20.0
@@ -62,10 +62,11 @@ class Mcd(ItemMetric):
         self._compare = _warped if variant == DTW else _aligned
 
     def _score(self, item: Inputs) -> Score:
+        """Average the cepstral distance over paired frames, in dB."""
         sides = item.features(_FEATURE)
         if self._compare is _aligned:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
-            apart = frames_apart(off * sides[0]["hop_s"], f"mcd[{DTW}]")
+            apart = check_frame_counts(off * sides[0]["hop_s"], f"mcd[{DTW}]")
             if apart is not None:
                 return Score.refused(apart, self.protocol)
         reference, estimate = self._compare(*sides)
@@ -74,13 +75,13 @@ class Mcd(ItemMetric):
 
 
 def _aligned(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The cepstra of the common frames, float64 `(frames, coefficients)` each."""
+    """Return the cepstra of common frames, float64 `(frames, coefficients)` each."""
     frames = min(len(features["cepstra"]) for features in (reference, estimate))
     return reference["cepstra"][:frames].astype(np.float64), estimate["cepstra"][:frames].astype(np.float64)
 
 
 def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The cepstra of loud frames along the warping path, float64 `(steps, coefficients)` each."""
+    """Return the cepstra of loud frames along the warping path, in the same shape."""
     from codec_bench.kernels.dtw.cpu import fast_path
 
     x, y = (result["cepstra"][result["power_db"] > LOUD_DB].astype(np.float64) for result in (estimate, reference))

@@ -53,6 +53,7 @@ class MelDistance(SpectralDistance):
     }
 
     def _distance(self, item: Inputs) -> float:
+        """Sum the distances of mel spectrograms over all windows."""
         from codec_bench.kernels.spectrum.ref import SpectrumWeights, distance, mel_filters
 
         windows, mels = (DAC_WINDOWS, DAC_NUM_MELS) if self._variant == DAC else (WINDOWS, NUM_MELS)

@@ -39,10 +39,10 @@ def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
-    """The most utterances that any activity threshold finds in a signal.
+    """Count the most utterances that any activity threshold finds in a signal.
 
     Energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of 1
-    dB. Stretches of up to 16 ms are dropped, gaps of up to 0.2 s closed, and stretches of at least 176 ms counted.
+    dB. Speech of up to 16 ms is dropped, gaps of up to 0.2 s are closed, and segments of at least 176 ms count.
 
     Args:
         reference: `(samples,)`, not silent.
@@ -65,7 +65,7 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
 
 
 def _best(slope: float, middle: float) -> float:
-    """The mapped score of a copy (raw score 4.5) by P.862.1 and P.862.2, rounded up because the package has float32."""
+    """Return the score of a copy (raw score 4.5), rounded up as float32 may give it."""
     return math.ceil(1e6 * (0.999 + 4.0 / (1.0 + math.exp(middle - slope * 4.5)))) / 1e6
 
 
@@ -82,7 +82,7 @@ class _Pesq(ItemMetric):
 
     @classmethod
     def score_pair(cls, item: Inputs) -> Score:
-        """Score an item. A composite reads it too."""
+        """Score an item with the package; composite ratings read this score too."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair

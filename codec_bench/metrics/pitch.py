@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import FeatureMetric, Inputs, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import FeatureMetric, Inputs, check_frame_counts, correlation, variant_name
 from codec_bench.metrics.words import Word, read_words
 from codec_bench.types import ESTIMATE_WORDS, WORDS, Score
 
@@ -49,9 +49,10 @@ class _Pitch(FeatureMetric):
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
     def _score(self, item: Inputs) -> Score:
+        """Pair the frames of both contours, and compare them."""
         sides = item.features(self.estimate_features[0])
         reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
-        apart = frames_apart((estimate.size - reference.size) * sides[0]["hop_s"])
+        apart = check_frame_counts((estimate.size - reference.size) * sides[0]["hop_s"])
         if apart is not None:
             return Score.refused(apart, self.protocol)
         frames = min(reference.size, estimate.size)
@@ -66,16 +67,17 @@ class _Pitch(FeatureMetric):
 
     @abstractmethod
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
-        """The value, or the reason why there is none.
+        """Compare two pitch contours; return the value, or why there is none.
 
         Args:
-            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced. both: frames voiced on both sides.
+            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced.
+            both: bools `(frames,)`: frames voiced in both signals.
         """
 
     def _pitches(
         self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | str:
-        """The pitches to compare, or the reason why there are none."""
+        """Select the pitches to compare, or return why there are none."""
         if self._variant == "versa":
             return reference, estimate
         if not both.any():
@@ -160,6 +162,7 @@ class F0Corr(_Pitch):
     }
 
     def _score(self, item: Inputs) -> Score:
+        """Correlate frames, or for the variant `words` the words' mean pitches."""
         if self._variant != OF_WORDS:
             return super()._score(item)
         sides = item.features(self.estimate_features[0])
@@ -169,7 +172,7 @@ class F0Corr(_Pitch):
             words = _words_of_both(item)
         except ValueError as error:
             return Score.refused(str(error), self.protocol)
-        apart = frames_apart((tracks[1].size - tracks[0].size) * hop_s) if item.estimate_words is None else None
+        apart = check_frame_counts((tracks[1].size - tracks[0].size) * hop_s) if item.estimate_words is None else None
         if apart is not None:
             return Score.refused(Diagnostic("frames_apart_words", cause=apart, column=ESTIMATE_WORDS), self.protocol)
         means = np.array([[_mean_cents(*pair, hop_s) for pair in zip(tracks, both)] for both in zip(*words)])
@@ -184,6 +187,7 @@ class F0Corr(_Pitch):
         return Score.ok(correlation(*voiced.T), self.protocol, detail=detail)
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        """Correlate both contours, unless one is constant or has too few frames."""
         pitches = self._pitches(reference, estimate, both)
         if isinstance(pitches, str):
             return pitches

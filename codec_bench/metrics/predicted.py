@@ -56,6 +56,7 @@ class Predicted(FeatureMetric):
         self.languages = () if metric_variant else self.row.languages
 
     def _check(self, feature: type, variant: str | None, point: str | None) -> None:
+        """Raise a UserError for a variant or precision that the metric does not have."""
         row, takes = self.row, inspect.signature(feature).parameters
         if row.languages and variant not in (None, ANY_LANGUAGE):
             raise UserError(
@@ -67,13 +68,14 @@ class Predicted(FeatureMetric):
             raise UserError("no_point_of_metric", name=self.key, point=point, hint=f"use {self.key}")
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item is not measured: its language is not one of the metric's."""
+        """Return why an item is not measured if the metric does not know its language."""
         if super().refusal(text=text, language=language) is None:
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
         return Diagnostic("trained_on_others", trained_on=self.row.trained_on, language=language, others=every)
 
     def _score(self, item: Inputs) -> Score:
+        """Return the network's number for the estimate; refused in another language."""
         reason = self.refusal(text=item.text, language=item.language)
         if reason is not None:
             return Score.refused(reason, self.protocol)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import FeatureMetric, Inputs, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import FeatureMetric, Inputs, check_frame_counts, correlation, variant_name
 from codec_bench.metrics.error_rate import Dwer
 from codec_bench.text.rules import ComparedTexts
 from codec_bench.types import Score
@@ -46,6 +46,7 @@ class DurationError(FeatureMetric):
         self._length = speech_s if variant == SPEECH else (lambda level: float(level["duration_s"]))
 
     def _score(self, item: Inputs) -> Score:
+        """Compare the durations of estimate and reference."""
         reference, estimate = map(self._length, item.features(LEVEL))
         if not reference or not estimate:
             role = "estimate" if reference else "reference"
@@ -79,8 +80,9 @@ class EnergyCorr(FeatureMetric):
     estimate_features = reference_features = (LEVEL,)
 
     def _score(self, item: Inputs) -> Score:
+        """Correlate the level contours of both signals in dB."""
         sides = item.features(LEVEL)
-        apart = frames_apart(sides[1]["duration_s"] - sides[0]["duration_s"])
+        apart = check_frame_counts(sides[1]["duration_s"] - sides[0]["duration_s"])
         if apart is not None:
             return Score.refused(apart, self.protocol)
         frames = min(len(features["level_db"]) for features in sides)
@@ -136,6 +138,7 @@ class SpeakingRateError(Dwer):
         return Score.ok(0.0, self.protocol, detail={**self._detail(compared, result), **words})
 
     def _rates(self, item: Inputs, score: Score) -> Score:
+        """Divide both word counts by the seconds of speech, and compare the rates."""
         rates = {}
         for role, level in zip(("reference", "estimate"), item.features(LEVEL)):
             seconds = speech_s(level)

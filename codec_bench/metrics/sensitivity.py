@@ -20,9 +20,10 @@ MEASURE = "codec-bench metrics --stability --metrics {}"
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """By metric and change: the largest mean shift in the metric's spreads.
+    """Read how far changes of audio move metrics, in their spread over five codecs.
 
-    Infinite where the spread is 0, as for the share of clipped samples.
+    Returns:
+        By metric and change, the largest mean shift; infinite where the spread is 0, as for `clipped_share`.
     """
     shifts: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:
@@ -34,7 +35,7 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
 
 def sensitive_to(name: str) -> str | None:
-    """The changes that move a metric notably, largest first; None if unknown."""
+    """List the changes of audio that move a metric notably, largest first, as text."""
     kinds = shifts_in_spreads().get(name)
     if kinds is None:
         return None
@@ -43,5 +44,5 @@ def sensitive_to(name: str) -> str | None:
 
 
 def in_words(shift: float) -> str:
-    """Format a shift in spreads."""
+    """Format a shift that is measured in spreads."""
     return "the codecs are equal" if math.isinf(shift) else f"{shift:.2g}"

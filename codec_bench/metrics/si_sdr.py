@@ -64,6 +64,7 @@ class SiSdr(ItemMetric):
         self._ceiling = 10.0 ** (CEILING_DB / 10.0) if variant is None else math.inf
 
     def _score(self, item: Inputs) -> Score:
+        """Split the estimate into scaled reference and distortion: their ratio in dB."""
         reference = np.asarray(item.reference, np.float64)
         estimate = np.asarray(item.estimate, np.float64)
         energy = _dot(reference, reference)
@@ -92,8 +93,9 @@ class SiSdr(ItemMetric):
 
 
 def _dot(x: np.ndarray, y: np.ndarray) -> float:
-    """The sum of products in blocks that BLAS computes on one thread, so that the thread count cannot change the
-    rounding.
+    """Sum products in blocks that BLAS computes on one thread.
+
+    So the number of threads cannot change the rounding.
     """
     size = x.size // _BLOCK * _BLOCK
     blocks = np.matmul(x[:size].reshape(-1, 1, _BLOCK), y[:size].reshape(-1, _BLOCK, 1))
@@ -118,6 +120,7 @@ class Sdr(ItemMetric):
     source = "mir_eval bss_eval_sources (SDR, SAR) and ci_sdr, to 1e-6 dB"
 
     def _score(self, item: Inputs) -> Score:
+        """Find the best filter of 512 taps, and its output's ratio to the rest in dB."""
         from scipy.fft import irfft, next_fast_len, rfft
         from scipy.linalg import LinAlgError, solve, toeplitz
 

@@ -40,7 +40,7 @@ EPS = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSource:
-    """A feature with an `embedding`, and its protocol with its precision."""
+    """The feature that computes an embedding, and the protocol id with its precision."""
 
     feature: str
     protocol: str
@@ -50,12 +50,14 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
     """Resolve the speaker encoder that a metric of embeddings names.
 
     Args:
-        metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision,
-            or None.
+        metric: the metric's key, for messages.
+        variant: the encoder; None for `wavlm-large-sv`.
+        point: its precision, or None.
         others: further encoders of this metric, for messages.
 
     Raises:
-        UserError: there is no such encoder or precision. MissingExtra: s3prl is not installed.
+        UserError: there is no such encoder or precision.
+        MissingExtra: s3prl is not installed.
     """
     encoder = WavlmLargeSv.name if variant is None else variant
     if encoder.startswith(UPSTREAM) and encoder != UPSTREAM:

@@ -43,6 +43,7 @@ class Snr(ItemMetric):
     source = "torchmetrics signal_noise_ratio in float64, to 1e-4 dB"
 
     def _score(self, item: Inputs) -> Score:
+        """Return the ratio of the reference's energy to the difference's energy in dB."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         # Sums of products and not BLAS dots, because their rounding does not depend on the number of threads.
         energy, noise = float((reference**2).sum()), float(((reference - estimate) ** 2).sum())
@@ -76,7 +77,7 @@ class SnrSeg(ItemMetric):
 
     @classmethod
     def score_pair(cls, item: Inputs) -> Score:
-        """Score an item. A composite reads it too."""
+        """Score an item; composite ratings read this score too."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1
@@ -112,6 +113,7 @@ class LogWmse(ItemMetric):
     source = "torch-log-wmse 1.1.0 LogWMSE with the reference as the unprocessed signal, to 1e-4"
 
     def _score(self, item: Inputs) -> Score:
+        """Return the log ratio of the error's and the reference's filtered energy."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         if not reference.any():
             return Score.undefined(Diagnostic("reference_silent"), self.protocol)
@@ -125,7 +127,7 @@ def _sensitivity() -> np.ndarray:
 
 
 def _audible_energy(signal: np.ndarray) -> float:
-    """The energy of a signal at 44.1 kHz after the filter, with its ends."""
+    """Return a 44.1 kHz signal's energy after the hearing filter, its tail included."""
     from scipy.signal import oaconvolve
 
     return float((oaconvolve(signal, _sensitivity()) ** 2).sum())

@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.features.speech_activity import PROTOCOL, RATE_HZ
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import FeatureMetric, Inputs, frames_apart
+from codec_bench.metrics.base import FeatureMetric, Inputs, check_frame_counts
 from codec_bench.types import Score
 
 FEATURE = "speech-activity"
@@ -18,7 +18,7 @@ SOURCE = "silero-vad 6.2 itself, with the defaults of its get_speech_timestamps"
 
 
 def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
-    """Which samples are speech, bool `(samples,)`, from a result of the feature."""
+    """Convert the feature's start and end samples to bools `(samples,)`: is it speech?"""
     steps = np.zeros(samples + 1, np.int64)
     np.add.at(steps, np.minimum(activity["starts"], samples), 1)
     np.add.at(steps, np.minimum(activity["ends"], samples), -1)
@@ -65,8 +65,9 @@ class _Retention(FeatureMetric):
     estimate_features = reference_features = (FEATURE,)
 
     def _score(self, item: Inputs) -> Score:
+        """Pair the samples of both activities, and compare them."""
         sides = item.features(FEATURE)
-        apart = frames_apart((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
+        apart = check_frame_counts((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
         if apart is not None:
             return Score.refused(apart, self.protocol)
         samples = min(activity["samples"] for activity in sides)
@@ -75,7 +76,7 @@ class _Retention(FeatureMetric):
 
     @abstractmethod
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        """The value from bool `(samples,)` of each side, or the reason why there is none."""
+        """Compare bools `(samples,)` of both signals: the value, or why there is none."""
 
 
 class SpeechRetention(_Retention):
@@ -117,6 +118,7 @@ class LeadingSilenceError(_Retention):
     range = (0.0, None)
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
+        """Return the difference of the first samples of speech in seconds."""
         silent = [name for name, activity in (("reference", reference), ("estimate", estimate)) if not activity.any()]
         if silent:
             sides = Diagnostic("sides_without_speech", sides=silent[0])

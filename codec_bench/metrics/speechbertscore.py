@@ -63,6 +63,7 @@ class SpeechBertScore(FeatureMetric):
         self.protocol = f"speechbertscore/precision/{frames_protocol(network)}{suffix(precision)}"
 
     def _score(self, item: Inputs) -> Score:
+        """Average each estimate frame's largest cosine with the reference's frames."""
         reference, estimate = (_directions(result["frames"]) for result in item.features(self._feature))
         cosines = estimate @ reference.T
         precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
@@ -72,6 +73,6 @@ class SpeechBertScore(FeatureMetric):
 
 
 def _directions(frames: np.ndarray) -> np.ndarray:
-    """Frames of length 1, float64; a frame of zeros stays as it is."""
+    """Scale frames to length 1, float64; a frame of zeros stays zero."""
     frames = np.asarray(frames, np.float64)
     return np.asarray(frames / np.maximum(np.linalg.norm(frames, axis=1, keepdims=True), 1e-12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from codec_bench.features.non_matching_mos import SQUIM, SquimFrames
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs, frames_apart
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs, check_frame_counts
 from codec_bench.types import Score
 
 FRAME_S = 0.02
@@ -35,10 +35,11 @@ class SquimMos(FeatureMetric):
     estimate_features = reference_features = (SquimFrames.name,)
 
     def _score(self, item: Inputs) -> Score:
+        """Pair the frames of both signals, and combine them by attention to a score."""
         reference, estimate = (
             np.asarray(result["frames"], np.float64) for result in item.features(*self.estimate_features)
         )
-        apart = frames_apart((len(estimate) - len(reference)) * FRAME_S)
+        apart = check_frame_counts((len(estimate) - len(reference)) * FRAME_S)
         if apart is not None:
             return Score.refused(apart, self.protocol)
         count = min(len(reference), len(estimate))

@@ -105,6 +105,7 @@ class Srmr(ItemMetric):
     source = "SRMRpy srmr(fast=True), to 1e-6 relative"
 
     def _score(self, item: Inputs) -> Score:
+        """Compute the ratio of an estimate that is not silent or too short."""
         estimate = np.asarray(item.estimate, np.float64)
         if not estimate.any():
             return Score.undefined(Diagnostic("digital_silence"), self.protocol)

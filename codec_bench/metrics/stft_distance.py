@@ -26,7 +26,7 @@ def _spectra(item: Inputs, frames: Frames) -> Pairs:
 
 
 def spectra_of(item: Inputs, frames: Frames) -> Pairs:
-    """Both magnitude spectrograms in blocks, shared between metrics unless the signals are long."""
+    """Return both signals' magnitude spectrograms in blocks; short ones are shared."""
     from codec_bench.kernels.spectrum.ref import pairs
 
     return pairs(*item.pair, frames) if item.is_long else item.once(_spectra, frames)
@@ -99,6 +99,7 @@ class StftDistance(SpectralDistance):
     }
 
     def _distance(self, item: Inputs) -> float:
+        """Sum or average the spectral distances over all windows."""
         from codec_bench.kernels.spectrum.ref import Frames, SpectrumWeights, convergence_distance, distance
 
         if self._variant == PARALLEL_WAVEGAN:

@@ -35,6 +35,7 @@ class _Intelligibility(ItemMetric):
             self.rate_hz, self.protocol = None, f"{self.protocol}/{OWN_RATE}"
 
     def _score(self, item: Inputs) -> Score:
+        """Run the kernel on both signals' band envelopes, limited to -1 to 1."""
         from codec_bench.kernels.stoi import cpu
 
         reference, _ = item.pair

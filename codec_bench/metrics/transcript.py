@@ -101,6 +101,7 @@ class SpeakingRate(Transcript):
         return [self._rate(item, score) for item, score in zip(batch, super().compute(batch), strict=True)]
 
     def _rate(self, item: Inputs, score: Score) -> Score:
+        """Divide the number of words or characters by the duration."""
         seconds = float(item.estimate_features[LEVEL]["duration_s"])
         if score.value is None or not seconds:
             return score

@@ -80,6 +80,7 @@ class Ter(_Units):
     repeats = False
 
     def _score(self, item: Inputs) -> Score:
+        """Align both unit sequences, and divide the errors by the reference's length."""
         reference, estimate = self._units(item)
         (rate,) = sequence_error_rates(reference=[reference], estimate=[estimate])
         detail = {name: getattr(rate, name) for name in ("hits", "substitutions", "deletions", "insertions")}
@@ -131,6 +132,7 @@ def without_repeats(units: np.ndarray) -> np.ndarray:
 
 
 def _bleu(reference: np.ndarray, estimate: np.ndarray) -> float:
+    """Compute BLEU of units and pairs of units, with the brevity penalty."""
     precisions = []
     for size in (1, 2):
         there, here = (

@@ -141,6 +141,7 @@ class VersaMetric(Metric):
         }
 
     def _read(self, reply: WorkerReply) -> Score:
+        """Read the number from a worker's reply, and check its range."""
         reason = reply.reason or reply.answer.get("error")
         if reason is not None:
             return Score.failed(reason, self.protocol)
@@ -177,7 +178,7 @@ class _Worker:
 
 @cache
 def _worker(configuration: str, options: str) -> _Worker | Diagnostic:
-    """The worker of a configuration, or why it cannot be started. Failures are not retried."""
+    """Start the worker of a configuration once; return it, or why it cannot start."""
     try:
         return _Worker(configuration, options)
     except (UserError, MissingExtra, WorkerEnded) as error:
@@ -185,7 +186,7 @@ def _worker(configuration: str, options: str) -> _Worker | Diagnostic:
 
 
 def _options(configuration: str, path: str | None) -> str:
-    """The options of a configuration as sorted JSON."""
+    """Read the options of a configuration from a YAML file, as sorted JSON."""
     if path is None:
         return json.dumps({"name": configuration})
     entries = load_yaml(path)

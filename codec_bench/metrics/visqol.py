@@ -44,12 +44,14 @@ class _Mode:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """A reference patch, its similarity to its match by band, and both times in seconds.
+    """A reference patch and its most similar patch of the estimate.
 
     Args:
-        similarity: the mean over all bands. means, spreads: mean and standard deviation over the frames, by band.
+        similarity: the mean over all bands.
+        means, spreads: mean and standard deviation of the similarity over the frames, by band.
         levels: the mean level of the match, in dB above the floor.
-        estimate_s: None for a lost patch.
+        reference_s: start and end of the reference patch in seconds.
+        estimate_s: start and end of the match in seconds; None for a lost patch.
     """
 
     similarity: float
@@ -112,6 +114,7 @@ class Visqol(Metric):
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
+        """Match the patches, and map their mean similarity to the score."""
         reference, estimate = item.pair
         if not reference.any() or not estimate.any():
             return Score.undefined(Diagnostic("one_side_silent"), self.protocol)
@@ -127,6 +130,7 @@ class Visqol(Metric):
         return Score.ok(value, self.protocol, detail={"similarity": mean, "patches": len(patches)})
 
     def _mapped(self, patches: Sequence[_Patch], bands: np.ndarray, mean: float) -> float:
+        """Map the similarities to a score by the mode's fit, regression or network."""
         if self._weights is None:
             return exponential(mean)
         if self._mode.weights == SVR:
@@ -139,7 +143,7 @@ class _TooLittle(Exception):
 
 
 def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Further inputs of the lattice network, by band.
+    """Compute the lattice network's further inputs, by band.
 
     Returns:
         The mean of the lowest tenth of the patches, the standard deviation over all frames, and the level.
@@ -163,7 +167,7 @@ def _patches(item: Inputs, mode: _Mode) -> list[_Patch]:
 
 
 def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
-    """Find the match of every patch of the reference."""
+    """Find the most similar patch of the estimate for each patch of the reference."""
     from codec_bench.kernels.visqol.cpu import similarities
     from codec_bench.kernels.visqol.ref import best_path, levels
 
@@ -224,7 +228,7 @@ def _compared(
 
 
 def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
-    """Align the patch's audio to the sample; keep the result if it is as similar."""
+    """Align a patch's audio to the sample; keep the result unless it is less similar."""
     from codec_bench.kernels.visqol.ref import levels
 
     if patch.estimate_s is None or patch.estimate_s == (0.0, 0.0):
@@ -240,14 +244,21 @@ def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode:
 
 
 def _cut(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.ndarray:
-    """Cut a stretch. Samples missing at its end are zeros at its beginning, as in the reference implementation."""
+    """Cut a segment; samples missing after the signal's end become zeros at its start.
+
+    This is how the reference implementation does it.
+    """
     start, end = (int(at_s * mode.rate_hz) for at_s in span_s)
     lacking = int(max(0.0, span_s[1] * mode.rate_hz - signal.size))
     return np.concatenate([np.zeros(lacking), signal[start : min(signal.size - 1, end)]])
 
 
 def _aligned(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Align two stretches and cut them to one length; also return the seconds by which the estimate was early."""
+    """Align two segments by their envelopes, and cut them to one length.
+
+    Returns:
+        Both segments, and the seconds by which the estimate was early.
+    """
     lag = best_lag(reference, estimate)
     moved = _moved(estimate, lag)
     if 0 < reference.size < moved.size and lag > 0:
@@ -258,7 +269,7 @@ def _aligned(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple
 
 
 def shifted(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """Shift the estimate by the lag of its envelope."""
+    """Align the estimate with the reference, by the lag of their envelopes."""
     return _moved(estimate, best_lag(reference, estimate))
 
 
@@ -267,7 +278,11 @@ def _moved(signal: np.ndarray, lag: int) -> np.ndarray:
 
 
 def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """Samples by which the estimate is early; 0 beyond half of the reference."""
+    """Find the lag with the largest cross-correlation of both envelopes.
+
+    Returns:
+        Samples by which the estimate is early; 0 for a lag above half of the reference's length.
+    """
     from scipy.fft import irfft, next_fast_len, rfft
 
     longest = max(reference.size, estimate.size)
@@ -280,7 +295,7 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
-    """Upper envelopes: the mean plus the magnitude of the analytic signal."""
+    """Compute the signals' envelopes: the mean plus the analytic signal's magnitude."""
     transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
     out = []
     for signal in signals:
@@ -291,9 +306,9 @@ def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
 
 
 def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The Hilbert transform of periodic signals of a length.
+    """Return a function that computes the Hilbert transform of signals of this length.
 
-    Lengths with a large prime factor have slow Fourier transforms. There it is a convolution with the impulse response.
+    Lengths with a large prime factor have slow Fourier transforms. There it convolves with the impulse response.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -318,7 +333,7 @@ def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _even_places(frames: int, mode: _Mode) -> np.ndarray:
-    """First frames of consecutive patches."""
+    """Return the first frames of consecutive patches."""
     width, first = mode.patch_frames, mode.patch_frames // 2
     if frames < width + first:
         return np.zeros(0, np.int64)
@@ -326,7 +341,7 @@ def _even_places(frames: int, mode: _Mode) -> np.ndarray:
 
 
 def _speech_places(reference: np.ndarray, frames: int, mode: _Mode, hop: int) -> np.ndarray:
-    """First frames of the patches with a loud frame, or a frame soon after one."""
+    """Return the first frames of patches with a loud frame, or soon after one."""
     width, first = mode.patch_frames, mode.patch_frames // 2 - 1
     count = (frames - first) // width
     # The detector begins at the sample of the number of the first frame, as in the reference implementation.

@@ -57,7 +57,15 @@ def exponential(similarity: float) -> float:
 
 
 def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
-    """The lattice network's score at the listeners' median, by named numbers."""
+    """Return the lattice network's score at the listeners' median.
+
+    Args:
+        path: the network's file.
+        similarities: mean similarity by band.
+        lowest: the same over the lowest tenth of the patches.
+        spreads: standard deviation over frames by band.
+        levels: mean level by band.
+    """
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
     inputs["tau"] = [0.5]
@@ -67,7 +75,7 @@ def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: n
 
 @cache
 def _runner(path: Path) -> Callable[..., Mapping[str, np.ndarray]]:
-    """Load the network."""
+    """Load the lattice network."""
     from ai_edge_litert.interpreter import Interpreter
 
     try:

@@ -79,6 +79,7 @@ class WarpQ(ItemMetric):
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
     def _score(self, item: Inputs) -> Score:
+        """Take the median cost of aligning segments of the estimate with the reference."""
         from codec_bench.kernels.dtw.cpu import subsequence_costs
 
         patch, step = self._settings.patch_frames, self._settings.step_frames
@@ -97,6 +98,7 @@ class WarpQ(ItemMetric):
         return Score.ok(float(np.median(costs)), self.protocol, detail={"pieces": len(costs)})
 
     def _features(self, signal: np.ndarray, rate_hz: int) -> np.ndarray:
+        """Compute MFCCs `(frames, 13)`, normalised over 0.8 s."""
         from codec_bench.kernels.cepstrum.ref import mfcc, normalised
         from codec_bench.kernels.spectrum.ref import Frames
 

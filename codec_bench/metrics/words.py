@@ -18,13 +18,13 @@ class Word(NamedTuple):
 
 
 def read_words(cell: Any, column: str) -> list[Word]:
-    """Read the words of a cell, a list or its JSON, without empty entries.
+    """Read word times from a table cell: a list or its JSON, empty entries removed.
 
     Args:
-        column: its name, for the message.
+        column: the cell's column, for the message.
 
     Raises:
-        ValueError: it is none, or a word does not end after it starts.
+        ValueError: the cell holds no list of words, or a word does not end after it starts.
     """
     try:
         rows = json.loads(cell) if isinstance(cell, str) else cell
