@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from codec_bench.messages.errors import first_of
+
+_NAMED = 3
+"""As many tensors of each kind are named."""
+
+
+def _tensors(missing: Sequence[str], extra: Sequence[str], reshaped: Sequence[str]) -> str:
+    kinds = (("lack", missing), ("have left over", extra), ("have another shape of", reshaped))
+    return "; they ".join(f"{problem} {first_of(names, _NAMED)}" for problem, names in kinds if names)
+
+
 SENTENCES = {
     "error": {
         "address_not_web": "'{url}' cannot be fetched; expected an address that begins with https:// or http://",
@@ -40,6 +53,10 @@ SENTENCES = {
         "weights_not_read": "the weights in '{path}' cannot be read: {type}: {reason}",
         "no_weights_entry": "the weights in '{path}' have no entry '{key}'",
         "tensors_wrong": "the weights in '{path}' are not those of this model: they {difference}",
+        "tensors_differ": _tensors,
+        "tensors_missing": "lack {tensors} tensors, such as {example}",
+        "tensors_extra": "have left over {tensors} tensors, such as {example}",
+        "tensors_reshaped": "have another shape of {tensors} tensors, such as {example}",
         "by_hand": "the weights '{name}' must be downloaded by hand",
         "weights_not_fetched": "the weights '{name}' could not be fetched: {cause}",
         "catalogue_name": "configs/weights/{name}.yaml is called '{entry}'; expected '{name}'",

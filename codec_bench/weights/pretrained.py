@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.weights.state import check_archive
 
@@ -65,13 +66,12 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dty
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
         raise WeightsError("weights_of_another_model", folder=folder, difference=says)
-    problems = {"missing_keys": "lack", "unexpected_keys": "have left over", "mismatched_keys": "have another shape of"}
+    problems = {"missing_keys": "missing", "unexpected_keys": "extra", "mismatched_keys": "reshaped"}
     for key, problem in problems.items():
         names = sorted(str(name) for name in report.get(key) or ())
         if names:
-            raise WeightsError(
-                "tensors_wrong", path=folder, difference=f"{problem} {len(names)} tensors, such as {names[0]}"
-            )
+            difference = Diagnostic(f"tensors_{problem}", tensors=len(names), example=names[0])
+            raise WeightsError("tensors_wrong", path=folder, difference=difference)
     return net
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from codec_bench.config import load_yaml
-from codec_bench.messages.errors import UserError, WeightsError, first_of
+from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import UserError, WeightsError
 
 MOST_GROWTH = 2
 """The most growth of an archive when unpacked; `torch.save` does not compress."""
@@ -20,8 +21,6 @@ _PICKLES = 5
 _NO_PICKLES = (".safetensors", ".onnx")
 _ALIGNMENT = 64
 """The alignment of torch's tensors in bytes."""
-NAMED = 3
-"""How many differences a message names."""
 
 
 def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
@@ -202,18 +201,14 @@ def check_shapes(
     """
     missing = [name for name in shapes if name not in state]
     extra = [name for name in state if name not in shapes and name not in unused]
-    others = [
+    reshaped = [
         f"{name} {tuple(state[name].shape)} (expected {shape})"
         for name, shape in shapes.items()
         if name in state and tuple(state[name].shape) != shape
     ]
-    wrong = [
-        f"{problem} {first_of(names, NAMED)}"
-        for problem, names in (("lack", missing), ("have left over", extra), ("have another shape of", others))
-        if names
-    ]
-    if wrong:
-        raise WeightsError("tensors_wrong", path=path, difference="; they ".join(wrong))
+    if missing or extra or reshaped:
+        difference = Diagnostic("tensors_differ", missing=missing, extra=extra, reshaped=reshaped)
+        raise WeightsError("tensors_wrong", path=path, difference=difference)
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:

@@ -108,10 +108,27 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path):
     source = open_source(str(tmp_path / "x.tar"))
     message = {id: reason for id, reason in source.problems.items()}
     assert len(source) == 6 and sorted(message) == ["a", "a#2", "b", "c", "d"]
+    assert message["a"].code == "row_problem" and message["b"].as_dict() == {
+        "code": "row_problem",
+        "where": "sample 'b' in x.tar",
+        "cause": {"code": "member_json_type", "type": "list"},
+    }
     assert (
-        "'a' in x.tar has a .json that is not JSON" in message["a"] and "holds list; expected an object" in message["b"]
+        message["c"].as_dict()
+        == {"code": "row_problem", "where": "sample 'c' in x.tar", "cause": {"code": "member_not_utf8"}}
+        and message["d"].as_dict()
+        == {
+            "code": "row_problem",
+            "where": "sample 'd' in x.tar",
+            "cause": {"code": "row_lacks", "fields": "audio", "known": "audio, text"},
+        }
+        and message["a#2"].as_dict()
+        == {
+            "code": "row_problem",
+            "where": "sample 6 of x.tar",
+            "cause": {"code": "id_repeated", "id": "a", "first": "sample 1"},
+        }
     )
-    assert "not UTF-8" in message["c"] and "has no audio" in message["d"] and "has the id 'a'" in message["a#2"]
 
 
 @pytest.mark.parametrize("path", ["in the sound", "in the last header", "in the last member", "behind the last member"])

@@ -272,7 +272,12 @@ def test_a_death_with_two_batches_in_work_runs_both_again_and_lone_items_by_them
     assert follow(queue, queue.pool.done(["A"])) == [["b"]]
     assert follow(queue, queue.pool.died()) == [["b"]]
     assert follow(queue, queue.pool.died()) == [["c", "d"], ["e", "f"]]
-    assert "died 2 times" in queue.results["b"].reason
+    assert queue.results["b"].reason.as_dict() == {
+        "code": "worker_died",
+        "stage": "s",
+        "cause": "killed by signal 9",
+        "times": 2,
+    }
     follow(queue, queue.pool.done(["C", "D"]))
     follow(queue, queue.pool.done(["E", "F"]))
     assert {name: queue.results[name] for name in "acdef"} == {name: name.upper() for name in "acdef"}
@@ -285,7 +290,12 @@ def test_an_item_is_not_blamed_for_a_death_while_another_batch_was_prepared(queu
     assert follow(queue, queue.pool.died()) == [["a"]], "it is sent again, by itself"
     assert follow(queue, queue.pool.died()) == [["a"]], "the first death may have been the other's"
     follow(queue, queue.pool.died())
-    assert "died 2 times" in queue.results["a"].reason and queue.pool.held == [["b"]]
+    assert queue.results["a"].reason.as_dict() == {
+        "code": "worker_died",
+        "stage": "s",
+        "cause": "killed by signal 9",
+        "times": 2,
+    } and queue.pool.held == [["b"]]
 
 
 def test_two_batches_that_do_not_fit_halve_the_budget_once(queue):

@@ -114,7 +114,10 @@ def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeyp
     run = run_it(codec="unprocessed", data=str(tmp_path / "data.jsonl"), metrics="si_sdr,stoi")
     scores = {(s.id, s.metric): s for s in run.scores()}
     assert scores["bad", "stoi"].status == "failed"
-    assert "the worker process died 2 times (killed by signal 6)" in scores["bad", "stoi"].reason
+    assert scores["bad", "stoi"].reason.as_dict() == {
+        "code": "unreadable",
+        "cause": {"code": "worker_died", "stage": "decode and resample", "cause": "killed by signal 6", "times": 2},
+    }
     assert {scores[name, "stoi"].status for name in ("a", "c")} == {"ok"}
 
 

@@ -11,6 +11,7 @@ from refusals import refuses
 from codec_bench.audio.resample import prepare
 from codec_bench.features import Unavailable
 from codec_bench.features.mel_cepstrum import MelCepstrum
+from codec_bench.messages import of_error
 
 RATE = 16_000
 
@@ -46,7 +47,8 @@ def test_signals_without_an_envelope(speech):
     broken = [np.zeros(0, np.float32), np.full(RATE, np.nan, np.float32), np.zeros(RATE, np.float32)]
     empty, nan, silent = MelCepstrum().compute(broken)
     assert all(isinstance(result, Unavailable) for result in (empty, nan, silent))
-    assert "no samples" in str(empty) and "finite" in str(nan) and "silence" in str(silent)
+    codes = [of_error(result).code for result in (empty, nan, silent)]
+    assert codes == ["no_samples_heard", "signal_not_finite", "no_envelope"]
 
 
 def test_what_is_missing_is_named(monkeypatch):

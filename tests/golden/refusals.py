@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from codec_bench.messages import of_error
+from codec_bench.messages.errors import UserError
 
 
 class Containing(str):
@@ -22,12 +23,12 @@ class Containing(str):
 
 
 @contextmanager
-def refuses(code, *, hint="", **parameters):
-    """Expect an error that carries this code (or `one|other`) with these values, and a text in its hint.
+def refuses(code, *, error=UserError, hint="", **parameters):
+    """Expect an error of a class that carries this code (or `one|other`), these values, and a text in its hint.
 
     Of a path its last parts are enough, of a cause its code, or its code with values in a mapping.
     """
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(error) as caught:
         yield caught
     carried = of_error(caught.value)
     assert carried.code in code.split("|"), caught.value

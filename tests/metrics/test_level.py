@@ -97,9 +97,15 @@ def test_clipped_samples_are_counted_in_runs():
 
 def test_what_has_no_value_says_why():
     nothing = np.zeros(48_000, np.float32)
-    assert "0.4 s" in score("loudness_error", nothing, sine(100, 0, 0.5)).reason
-    assert "the reference is shorter" in score("loudness_error", sine(100, 0, 0.5), nothing).reason
-    assert "digital silence" in score("true_peak", nothing).reason
+    assert score("loudness_error", nothing, sine(100, 0, 0.5)).reason.as_dict() == {
+        "code": "too_quiet",
+        "side": "estimate",
+    }
+    assert score("loudness_error", sine(100, 0, 0.5), nothing).reason.as_dict() == {
+        "code": "too_quiet",
+        "side": "reference",
+    }
+    assert score("true_peak", nothing).reason.code == "digital_silence"
     assert score("clipped_share", np.zeros(0, np.float32)).status == "undefined"
 
 

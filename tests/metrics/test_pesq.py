@@ -127,7 +127,7 @@ def test_audio_beyond_the_table_of_bad_intervals_is_refused(name, mode, rate_hz)
     signal = bursts(2, rate_hz, on_s=1.0, off_s=MAX_DURATION_S / 3)
     assert signal.size > MAX_DURATION_S * rate_hz
     result = score(name, rate_hz, signal, signal)
-    assert result.status == "refused" and "95 s" in result.reason
+    assert result.status == "refused" and result.reason.code == "pesq_too_long"
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 16_000])

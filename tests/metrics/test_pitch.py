@@ -72,12 +72,12 @@ def test_where_there_is_no_number():
     assert score(VuvError(), voiced, silent).value == pytest.approx(2 / 3)
     assert score(VuvError(), silent, silent).value == 0
     assert score(F0Rmse("versa"), silent, silent).value == 0
-    assert "does not change" in score(F0Corr("versa"), voiced, silent).reason
+    assert score(F0Corr("versa"), voiced, silent).reason.as_dict() == {"code": "pitch_constant", "side": "estimate"}
 
 
 @pytest.mark.parametrize("variant", [None, "world"])
 def test_a_correlation_needs_two_frames_and_a_melody(variant):
-    assert "two frames" in score(F0Corr(variant), [100, 0], [100, 0]).reason
+    assert score(F0Corr(variant), [100, 0], [100, 0]).reason.code == "few_voiced_frames"
     result = score(F0Corr(variant), [100, 110, 120], [100, 100.001, 100])
     assert result.status == "undefined" and Diagnostic("pitch_constant", side="estimate") in result.reason
     assert score(F0Corr(variant), [100, 110, 120], [220, 210, 200]).value == pytest.approx(-1, abs=1e-3)
@@ -131,7 +131,7 @@ def test_the_share_of_voiced_frames():
     assert score(VoicedInBoth(), half, np.full(100, 240.0)).value == 1
     assert score(VoicedInBoth(), half, np.zeros(100)).value == 0
     result = score(VoicedInBoth(), np.zeros(100), half)
-    assert result.status == "undefined" and "the reference is voiced" in result.reason
+    assert result.status == "undefined" and result.reason.code == "reference_unvoiced"
 
 
 @pytest.mark.compares("f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", weights="none")

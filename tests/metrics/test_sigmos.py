@@ -9,6 +9,7 @@ from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.sigmos import BINS, KEYS
+from codec_bench.messages import of_error
 from codec_bench.metrics import GROUPS, build_metric, expand
 from codec_bench.metrics.base import Inputs
 
@@ -78,7 +79,8 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(stand_in, signals):
         [signals[0][:959], np.ones(121 * 48_000, np.float32), broken, np.zeros(2000, np.float32), signals[0]]
     )
     assert all(isinstance(one, Unavailable) for one in (short, long, nan, silent))
-    assert "at least 960" in str(short) and "up to 120 s" in str(long) and "silent" in str(silent)
+    assert of_error(short).parameters["needed"] == 960 and of_error(long).parameters["most_s"] == 120.0
+    assert of_error(nan).code == "not_finite" and of_error(silent).code == "signal_silent"
     assert usable == feature.compute([signals[0]])[0]
 
 

@@ -82,7 +82,7 @@ def test_one_item_is_refused_and_sets_are_not_compared(tmp_path, items):
     summary = summarise(write_run(tmp_path / "one", items[:1], NAMES[0])).as_dict()["systems"]["codec"]["metrics"][
         NAMES[0]
     ]
-    assert summary["value"] is None and "at least 2 items; there are 1" in summary["note"]
+    assert summary["value"] is None and summary["note_code"] == {"code": "few_items", "needed": 2, "items": 1}
     with refuses("set_metric_compared", metric="ttsds2_pitch"):
         item_fold(NAMES[0], build_metric(NAMES[0]).aggregate)
 

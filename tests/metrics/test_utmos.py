@@ -68,5 +68,5 @@ def test_no_score_where_the_feature_has_none():
 
     score = send(build_metric("utmos"), "en", Fault())
     assert (score.status, score.value) == ("undefined", None)
-    assert "at least 400" in score.reason
+    assert score.reason.code == "feature_failed"
     assert send(build_metric("utmos"), "en", {"utmos": float("nan"), "frames": 1}).status == "failed"

@@ -74,7 +74,7 @@ def test_what_versa_cannot_do_is_a_failure(environment):
     (score,) = build_metric("versa/srmr").compute(items()[:1])
     assert score.status == "failed"  # the stand-in needs a reference
     (score,) = build_metric("versa/nomad").compute(items()[:1])
-    assert score.status == "failed" and "did not register" in score.reason
+    assert score.status == "failed" and score.reason.code == "worker_stopped"
 
 
 def test_an_environment_that_cannot_be_built(environment, monkeypatch):

@@ -95,7 +95,7 @@ def test_each_sound_is_passed_by_itself_and_a_tensor_is_a_number():
 @pytest.mark.parametrize("value", [None, "likely", float("nan"), float("-inf"), True, [1.0, 2.0]])
 def test_what_is_no_finite_number_fails(value):
     response = ask(Scripted([-1.0, value]))
-    assert response.status == "failed" and "the sound 'other'" in response.reason
+    assert response.status == "failed" and response.reason.code == "likelihood_not_finite"
 
 
 def test_one_call_at_a_time():
@@ -178,7 +178,7 @@ def test_many_sounds_are_weighed_in_one_pass_and_each_as_by_itself():
 def test_one_sound_without_a_number_fails_its_pair_alone():
     responses = asyncio.run(all_pairs(Many(), [(level(-0.5), level(0.0)), (level(-0.5), level(-0.25))]))
     assert [response.status for response in responses] == ["failed", "ok"]
-    assert "the sound 'other' is None" in responses[0].reason
+    assert responses[0].reason.as_dict() == {"code": "likelihood_not_finite", "name": "other", "value": None}
     (response,) = asyncio.run(all_pairs(Many(lambda values: values[1:]), [(level(-0.5), level(-0.25))]))
     assert response.status == "failed" and "0 answers to 1 requests" in response.reason
 
@@ -227,7 +227,7 @@ def test_a_set_is_run_by_one_call_and_a_model_without_likelihoods_is_not_queried
     (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Low", **options).runs.values()
     scores = list(run.scores("low", "pair_accuracy"))
     assert [score.value for score in scores] == [1.0, 0.0, 0.5, None]
-    assert "the row has no sound in 'other_audio'" in scores[3].reason
+    assert scores[3].reason.as_dict() == {"code": "row_without_sound", "field": "other_audio", "path": ""}
     (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Lows", **options).runs.values()
     assert [(score.value, score.reason) for score in run.scores("lows", "pair_accuracy")] == [
         (score.value, score.reason) for score in scores

@@ -96,7 +96,9 @@ def test_unusable_audio_states_it(model):
     assert [a.status for a in answers] == ["refused", "failed", "refused", "refused", "ok"]
     assert answers[0].reason == "too short to hear"
     assert answers[1].reason == "the decoding did not come to an end" and answers[1].text == "and and and"
-    assert "not 0" in answers[2].reason and "not 2" in answers[3].reason
+    assert answers[2].reason.as_dict() == {"code": "one_recording_only", "model": "heard", "recordings": 0} and answers[
+        3
+    ].reason.as_dict() == {"code": "one_recording_only", "model": "heard", "recordings": 2}
 
 
 def test_a_choice_by_language_asks_each_in_its_own(monkeypatch):

@@ -88,7 +88,7 @@ def test_a_judge_that_fails_on_more_than_5_percent_says_so(tmp_path, count, mess
     with closing(judged(tmp_path, [call] * 100, failed=set(range(count)))) as run:
         entry = summarise(run).as_dict()["systems"]["m"]["metrics"][NAME]
     assert (failing(Judging.from_dict(entry["judging"])) is not None) is message
-    assert ("gave no verdict on 6 of 100 answers (6.0 %)" in (entry["note"] or "")) is message
+    assert ({"code": "judge_silent", "failed": 6, "asked": 100} in entry["note_code"]["notes"]) is message
 
 
 def test_a_metric_without_a_judge_has_no_judging(tmp_path):

@@ -124,7 +124,7 @@ def test_the_items_of_a_large_set_depend_on_their_names_alone(rng, monkeypatch):
 
 def test_one_item_has_no_value(rng):
     result = detected_of(rng.standard_normal((1, 2, 4)))
-    assert result.value is None and "at least 2 items; there are 1" in result.note
+    assert result.value is None and result.note.as_dict() == {"code": "few_items", "needed": 2, "items": 1}
     assert detected_of(rng.standard_normal((2, 2, 4))).interval.ends is None
 
 

@@ -101,13 +101,13 @@ def test_a_graph_that_is_not_connected_is_one_sentence():
 
 def test_who_always_wins_has_no_finite_strength():
     result = strengths([Duel("a", "b", 1.0, n) for n in range(20)] + [Duel("b", "c", n % 2, n) for n in range(20)])
-    assert all(one.points is None for one in result.systems) and "no finite strength" in result.note
+    assert all(one.points is None for one in result.systems) and result.note.code == "infinite_strengths"
 
 
 def test_wins_and_ties_alone_have_no_finite_strength():
     """Of 11 wins and a tie the likelihood grows with the strength, if nu grows with it."""
     result = strengths([Duel("a", "b", 1.0, n) for n in range(11)] + [Duel("a", "b", 0.5, 11)])
-    assert all(one.points is None for one in result.systems) and "ties aside" in result.note
+    assert all(one.points is None for one in result.systems) and result.note.code == "infinite_strengths"
     likelihood = []
     for half in (1.0, 2.0, 4.0, 8.0):  # of the difference; nu so that a tie has 1 of 12
         parts = np.array([np.exp(half), np.exp(-half), np.exp(half) / 11])
@@ -140,9 +140,17 @@ def test_strengths_are_finite_exactly_where_no_direction_raises_the_likelihood()
 
 def test_few_units_and_draws_without_a_strength_have_no_interval():
     small = strengths([Duel("a", "b", n % 2, n // 20) for n in range(40)])
-    assert small.units == 2 and small.systems[0].low is None and "an interval" in small.note
+    assert (
+        small.units == 2
+        and small.systems[0].low is None
+        and small.note.as_dict() == {"code": "too_few_units", "units": 2, "needed": 3, "what": "an interval"}
+    )
     rare = strengths([Duel("a", "b", float(n > 0), n) for n in range(20)])
-    assert rare.systems[0].points is not None and rare.systems[0].low is None and "draws of items" in rare.note
+    assert (
+        rare.systems[0].points is not None
+        and rare.systems[0].low is None
+        and rare.note.as_dict() == {"code": "infinite_draws", "infinite": 339, "draws": 1000}
+    )
 
 
 def test_a_win_rate_is_the_mean_with_the_interval_of_clusters():

@@ -193,7 +193,7 @@ def test_speakers_are_the_units(tmp_path, rng):
             "metrics"
         ]["stoi"]
         assert entry["ci95"] is None and entry["value"] is not None and entry["units"] == count
-        assert "needs at least 3" in entry["note"]
+        assert entry["note_code"]["code"] == "too_few_units" and entry["note_code"]["needed"] == 3
 
 
 def test_the_order_of_the_samples_changes_nothing(tmp_path, rng):

@@ -192,7 +192,7 @@ def test_numbers_and_sounds_of_other_types_are_accepted(settings, item, clean):
 def test_a_process_that_fails_is_ended_and_says_why(
     settings, item, clean, own_temporary, do, changed, reason, parameters
 ):
-    with refuses(reason, **parameters):
+    with refuses(reason, **parameters, error=WorkerEnded):
         clean(ask(settings, item(do=do), **changed))
     assert not os.listdir(own_temporary)
 
@@ -207,7 +207,7 @@ def test_a_process_that_fails_is_ended_and_says_why(
     ],
 )
 def test_a_worker_that_does_not_load_says_why(settings, clean, own_temporary, do, changed, reason, parameters):
-    with refuses(reason, **parameters):
+    with refuses(reason, **parameters, error=WorkerEnded):
         clean(ask(settings, options={"do": do}, **changed))
     assert not os.listdir(own_temporary)
 
@@ -222,19 +222,19 @@ def test_a_worker_that_does_not_load_says_why(settings, clean, own_temporary, do
 )
 def test_worker_code_that_is_wrong_is_named(settings, code, clean, text, reason):
     code.write_text(text)
-    with refuses("worker_stopped", cause=Containing(reason)):
+    with refuses("worker_stopped", cause=Containing(reason), error=WorkerEnded):
         clean(ask(settings))
 
 
 def test_an_interpreter_that_is_not_there(settings, clean, tmp_path, own_temporary):
-    with refuses("worker_not_started", worker="w"):
+    with refuses("worker_not_started", worker="w", error=WorkerEnded):
         clean(ask(settings, python=tmp_path / "python"))
     assert not os.listdir(own_temporary)
 
 
 def test_an_option_that_load_does_not_take(settings, code, clean):
     code.write_text("def load(size): pass\ndef answer(state, batch): pass\n")
-    with refuses("worker_stopped", cause=Containing("unexpected keyword argument 'sise'")):
+    with refuses("worker_stopped", cause=Containing("unexpected keyword argument 'sise'"), error=WorkerEnded):
         clean(ask(settings, options={"sise": 1}))
 
 
@@ -286,7 +286,7 @@ def test_a_host_that_is_closed_tells_who_waits(settings, item, clean):
     async def go():
         host, requested = await hanging(settings, item)
         await host.close()
-        with refuses("worker_closed", worker="w"):
+        with refuses("worker_closed", worker="w", error=WorkerEnded):
             await requested
 
     clean(go())

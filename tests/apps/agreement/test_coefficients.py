@@ -197,7 +197,12 @@ def test_few_units_have_values_and_no_intervals(rng):
     x = rng.integers(0, 6, 90).astype(float)
     result = both(x, np.clip(x + rng.integers(-1, 2, 90), 0, 5), codes=np.arange(90) % 29)
     for name in ("spearman", "kendall", "pearson", *KAPPAS):
-        assert result[name].value is not None and result[name].low is None and "at least 30" in result[name].note
+        assert (
+            result[name].value is not None
+            and result[name].low is None
+            and result[name].note.as_dict()
+            == {"code": "too_few_units", "units": 29, "needed": 30, "what": "an interval of a correlation or a kappa"}
+        )
 
 
 def test_nothing_and_nonsense():

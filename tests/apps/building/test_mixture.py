@@ -85,7 +85,7 @@ def test_sounds_overlap_as_requested(lengths, ahead, seed, overlap):
 
 
 def test_sounds_of_one_sample_cannot_overlap_in_part():
-    with refuses("too_short_to_overlap"):
+    with refuses("too_short_to_overlap", error=Dropped):
         place_sounds("partial", (1, 1), True, np.random.default_rng(0), 0)
 
 

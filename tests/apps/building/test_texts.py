@@ -10,7 +10,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
-from codec_bench.apps.building.sources import DialogueTurn, parse_turns, read_texts
+from codec_bench.apps.building.sources import BadRow, DialogueTurn, parse_turns, read_texts
 
 DIALOGUE = Dialogue(column="dialogue", genders={"Mrs*": "female", "M*": "male", "[Ww]": "female"})
 
@@ -46,7 +46,7 @@ def test_turns_have_speakers_and_the_gender_that_the_name_tells(held):
     ],
 )
 def test_a_dialogue_without_speakers_says_so(held, reason):
-    with refuses(reason):
+    with refuses(reason, error=BadRow):
         parse_turns(held, DIALOGUE)
 
 

@@ -133,7 +133,12 @@ def test_a_published_row_has_no_interval_and_is_ranked_with_ours():
     assert "no items" in drawn.notes[0] and drawn.notes[1] is None
     assert drawn.tied == ((), (), ())
     small = rank_draws(np.asarray([1.0, 1.1]), [UnitEffects([0, 1], excluded(items[:2]))])
-    assert small.intervals == (None, None) and "at least 3" in small.notes[0]
+    assert small.intervals == (None, None) and small.notes[0].as_dict() == {
+        "code": "too_few_units",
+        "units": 2,
+        "needed": 3,
+        "what": "a rank interval",
+    }
     assert small.tied == ((), ())
 
 

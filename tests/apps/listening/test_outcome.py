@@ -99,7 +99,12 @@ def test_too_few_raters_have_values_without_intervals(tests, save):
         == "there are 2 raters; an interval over raters and items needs at least 3, and the value holds for these alone"
     )
     assert outcome.systems[0].over_items.note.code == "all_equal", "every item has the same mean"
-    assert outcome.pairs[0].test.p is None and "2 raters" in outcome.pairs[0].test.note
+    assert outcome.pairs[0].test.p is None and outcome.pairs[0].test.note.as_dict() == {
+        "code": "few_crossed",
+        "size": 2,
+        "of": "raters",
+        "needed": 3,
+    }
 
 
 def test_with_an_open_reference_the_value_is_a_dmos(codec_run, tmp_path, save):

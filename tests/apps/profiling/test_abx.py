@@ -7,6 +7,7 @@ from refusals import refuses
 
 from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.abx import AbxItems, _items
+from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 from codec_bench.messages.errors import UserError
 
@@ -86,11 +87,11 @@ def test_why_there_is_nothing_is_reported():
     aligned = {"a": Alignment.of([(0.0, 0.1, "A"), (0.1, 0.2, "B"), (0.2, 0.3, "A")])}
     nobody = AbxItems(aligned, {})
     nobody.add("a", streams(np.zeros((1, 15), int)))
-    with refuses("no_triphones", without_speaker=1):
+    with refuses("no_triphones", without_speaker=1, error=NotApplicable):
         nobody.result(seed=0, alive=lambda: None)
     packets = AbxItems(aligned, {"a": "x"})
     packets.add("a", streams((), (b"1",)))
-    with refuses("no_frame_rate"):
+    with refuses("no_frame_rate", error=NotApplicable):
         packets.result(seed=0, alive=lambda: None)
     alone = AbxItems(aligned, {"a": "x"})
     alone.add("a", streams(np.zeros((1, 15), int)))

@@ -56,9 +56,14 @@ def test_too_few_points_are_refused_with_the_reason():
     small = dict(list(A.items())[:3])
     groups = curves.families({name: name for name in {**small, **B}})
     entry_ = curves.delta_rates(curves.curves(groups, quality({**small, **B})), "b")["q"]["a"]
-    assert entry_["value"] is None and "3 points" in entry_["reason"]
+    assert entry_["value"] is None and entry_["reason"].as_dict() == {
+        "code": "curve_points",
+        "curve": "test",
+        "points": 3,
+        "least": 4,
+    }
     without = curves.delta_rates(curves.curves(groups, quality(small)), "b")["q"]["a"]
-    assert without["value"] is None and "no value" in without["reason"]
+    assert without["value"] is None and without["reason"].as_dict() == {"code": "no_anchor_value", "anchor": "b"}
     with pytest.raises(UnknownName):
         curves.anchor_family("c", groups)
 

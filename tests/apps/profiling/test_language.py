@@ -13,6 +13,7 @@ from codec_bench.apps.profiling.language import SpokenContent, language, transfo
 from codec_bench.apps.profiling.rows import sections
 from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.apps.profiling.token_model import MOST_CODES, TokenCorpus
+from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 
 OTHERS = [step for step in OPTIONAL if step not in ("language", "transformer")]
@@ -38,7 +39,7 @@ def test_streams_add_their_bits_per_second():
 def test_one_stream_that_cannot_carry_an_order_leaves_the_sum_without_it():
     result = language(corpus((1, 4, 400.0), (1, 256, 100.0)), seed=0)
     assert result["streams"][0]["orders"][1]["bps"] is not None
-    assert result["orders"][1]["bps"] is None and "cannot carry order 2" in result["orders"][1]["reason"]
+    assert result["orders"][1]["bps"] is None and result["orders"][1]["reason"].code == "order_unseen"
 
 
 def test_bits_per_phone_and_per_character_are_over_the_clips_that_have_them():
@@ -63,7 +64,7 @@ def test_codes_beyond_what_is_stored_are_counted():
 def test_codes_without_time_are_no_language():
     held = TokenCorpus()
     held.add("a", Codes((CodeStream(np.zeros((1, 4), int), 8, 0.0),), 16_000, 16_000))
-    with refuses("no_frame_rate"):
+    with refuses("no_frame_rate", error=NotApplicable):
         language(held, seed=0)
 
 
@@ -95,5 +96,5 @@ def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
 
 
 def test_a_transformer_that_is_not_requested_is_reported():
-    with refuses("no_training"):
+    with refuses("no_training", error=NotApplicable):
         transformer(corpus((1, 16, 200.0)), SpokenContent({}, {}), steps=0, seed=0, alive=lambda: None)

@@ -22,6 +22,7 @@ from codec_bench.apps.profiling.frame_loss import (
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import ProfileClips
+from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.messages import Diagnostic
 
 SMALL = {"robust_metrics": ("si_sdr", "stoi"), "loss_rates": (0.05, 0.2), "loss_burst_rates": (0.2,)}
@@ -87,7 +88,7 @@ def test_what_stands_in_place_of_dropped_frames_as_in_a_plain_loop():
     latents = Latents(np.arange(24.0).reshape(2, 12), 10.0, 19000, 16000)
     got = replace_frames(latents, Latents(np.full((2, 12), -1.0), 10.0, 19000, 16000), repeat_last(dropped))
     assert got.values[0].tolist() == [float(k) for k in repeat_last(dropped)]
-    with refuses("too_few_frames", frames=2):
+    with refuses("too_few_frames", frames=2, error=NotApplicable):
         frames_of(Codes((), 16000, 16000, packets=(b"head", b"body")))
 
 
@@ -202,12 +203,12 @@ def test_a_wrong_bit_is_audible_once_or_for_ever(measured):
 
 @pytest.mark.parametrize("measure", [loss.measure, loss.measure_bit_errors])
 def test_a_codec_that_decodes_something_else_than_its_codes_is_not_robust(measure, measured):
-    with refuses("codes_unused"):
+    with refuses("codes_unused", error=NotApplicable):
         measured(measure, "Smuggling", **SMALL)
 
 
 def test_latents_have_no_bits(measured):
-    with refuses("not_discrete"):
+    with refuses("not_discrete", error=NotApplicable):
         measured(loss.measure_bit_errors, "Leaky")
 
 

@@ -11,6 +11,7 @@ from codec_bench.apps.profiling import classifiers, probes
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.probes import TASKS, Labels, measure
 from codec_bench.apps.profiling.token_model import TokenCorpus
+from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 
 RATE, FRAMES, CLIPS, ENTRIES = 50, 40, 6, 16
@@ -130,13 +131,14 @@ def test_what_a_probe_lacks_is_reported_and_the_others_go_on():
         t["state"] == "not applicable" for t in measured["tasks"].values()
     )
     message = {task: entry["reason"] for task, entry in measured["tasks"].items()}
-    assert (
-        "two speakers with two clips each are needed" in message["speaker"] and "need two speakers" in message["pitch"]
-    )
-    assert "two emotions are needed" in message["emotion"] and "no clip has both" in message["phone"]
+    assert message["speaker"].code == "too_few_clips_of_speakers" and message["pitch"].as_dict() == {
+        "code": "too_few_speakers",
+        "speakers": 1,
+    }
+    assert message["emotion"].code == "too_few_emotions" and message["phone"].code == "no_aligned_speakers"
     cells = [row.cells[0] for row in probes_section({"x": {"probes": {"state": "ok", **measured}}}).rows]
     assert len(cells) == 8 and all(cell.text == "–" and cell.reason for cell in cells)
-    with refuses("no_frame_rate"):
+    with refuses("no_frame_rate", error=NotApplicable):
         measure(TokenCorpus(), labels(), sounds(), seed=0)
 
 

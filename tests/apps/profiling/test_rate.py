@@ -59,7 +59,12 @@ def test_a_second_codebook_that_repeats_the_first_costs_nothing_jointly():
 
 def test_few_tokens_have_no_joint_rate_and_a_reason(rng):
     result = counted([codes(rng.integers(0, 1024, (2, 50)), cardinality=1024)])
-    assert result["joint_bps"] is None and "50 frames" in result["joint_reason"]
+    assert result["joint_bps"] is None and result["joint_reason"].as_dict() == {
+        "code": "pairs_unseen",
+        "frames": 50,
+        "coverage": 0.0,
+        "needed": 0.95,
+    }
 
 
 def test_parts_in_any_batches_equal_the_whole(rng):

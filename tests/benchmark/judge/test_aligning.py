@@ -119,7 +119,10 @@ def test_what_the_judge_reads_is_scored_and_what_it_cannot_read_is_unparsed():
         assert (dropped.value, dropped.status, dropped.detail["stage"]) == (None, "unparsed", "neither")
     two = answer("He talks in a deep voice", "male", {"A": "male", "B": "female"})
     assert judged(OFFICIAL, two, "A").detail["chance"] == 0.5
-    assert "none of the options A, B" in judged(OFFICIAL, two, "C").reason
+    assert judged(OFFICIAL, two, "C").reason.as_dict() == {
+        "code": "judge_reply",
+        "cause": {"code": "not_among_options", "letter": "C", "options": "A, B", "reply": "'C'"},
+    }
 
 
 def test_an_answer_that_plants_a_letter_earns_nothing_by_being_repeated():

@@ -78,7 +78,8 @@ def test_a_flag_and_a_cut_reply_reach_the_score():
     score = metric.score(answer, 1, {"q#0": Response(text="[[4]]\nScore: 2 for its style.")})
     assert (score.value, score.detail["flag"]) == (4.0, ALSO_SAYS)
     cut = metric.score(answer, 1, {"q#0": Response(text="Rating: 1", finish="length")})
-    assert (cut.value, cut.status) == (None, "unparsed") and "was cut at 9 characters" in str(cut.reason)
+    assert (cut.value, cut.status) == (None, "unparsed")
+    assert cut.reason.as_dict() == {"code": "judge_reply_cut", "characters": 9}
     official = JudgeMetric("audiobench-0-5-official", "judge").score(
         answer, 1, {"q#0": Response(text="I rate it 2. Rating: 1", finish="length")}
     )

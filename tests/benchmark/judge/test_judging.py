@@ -201,7 +201,11 @@ def test_a_prompt_that_is_too_long_fails_for_its_question_alone(tmp_path, rubric
     rubric(**PLAIN)
     result = judge_answers(tmp_path, Recording(lambda r: "7"), ["a", "x" * 300_000, "c"])
     assert [s.status for s in result.values()] == ["ok", "failed", "ok"]
-    assert "longer than" in result["q#1"].reason
+    assert result["q#1"].reason.as_dict() == {
+        "code": "prompt_too_long",
+        "subject": "the rubric of 'rating[mine]' for 'q#1'",
+        "most": 200000,
+    }
 
 
 def test_a_question_that_lacks_what_the_rubric_needs_is_refused(tmp_path, rubric):
@@ -271,7 +275,10 @@ def test_the_majority_decides(tmp_path, rubric, votes, value):
 def test_a_majority_that_does_not_agree_is_no_number(tmp_path, rubric):
     rubric(**{**VOTES, "times": 2})
     result = judge_answers(tmp_path, Recording(lambda r: "Yes" if r.id.endswith("0") else "No"), ["Rome"])["q#0"]
-    assert result.status == "unparsed" and "do not agree" in result.reason
+    assert result.status == "unparsed" and result.reason.as_dict() == {
+        "code": "judge_failed",
+        "cause": {"code": "replies_disagree", "replies": 2},
+    }
 
 
 def test_every_draw_has_a_seed_of_its_own_that_a_later_run_repeats(tmp_path, rubric):

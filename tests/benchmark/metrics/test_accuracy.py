@@ -82,7 +82,7 @@ def test_every_rule_has_a_worst_and_needs_a_reference(rule):
     metric = load_answer_metric(f"accuracy[{rule}]")
     assert metric.worst(Answer("x", "", ("",), CHOICES)).value == 0
     missing = metric.compute([Answer("sample 7", "a")])[0]
-    assert missing.status == "undefined" and "sample 7" in missing.reason
+    assert missing.status == "undefined" and missing.reason.as_dict() == {"code": "no_expected", "id": "sample 7"}
     (known,) = metric.compute([Answer("x", "\ud800 hostile \x00" * 10, ("A",), CHOICES)])
     assert known.status in ("ok", "undefined", "unparsed") and known.protocol == f"accuracy/{rule}-1"
 

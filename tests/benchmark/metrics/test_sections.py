@@ -34,7 +34,7 @@ def test_every_song_has_the_number_of_the_program(column):
         if expected is not None:
             assert result.value == pytest.approx(expected, abs=1e-12)
         elif column == "acc":  # the program ends in an error where the two share no time
-            assert result.status == "undefined" and "shares no time" in result.reason
+            assert result.status == "undefined" and result.reason.as_dict() == {"code": "no_shared_time", "id": "a"}
 
 
 def test_time_that_an_answer_leaves_out_is_wrong():
@@ -87,7 +87,11 @@ def test_what_is_no_song_has_no_number():
         result = load_answer_metric("section_accuracy").compute(
             [Answer("a", "0 intro\n1 end", (), {"sections": sections})]
         )[0]
-        assert result.status == "undefined" and "no sections that end" in result.reason
+        assert result.status == "undefined" and result.reason.as_dict() == {
+            "code": "no_sections",
+            "id": "a",
+            "end": "end",
+        }
     result = load_answer_metric("boundary_f1[3]").compute(
         [Answer("a", "a song", (), {"sections": [{"start": 0, "label": "end"}]})]
     )

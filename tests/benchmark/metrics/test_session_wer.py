@@ -63,6 +63,10 @@ def test_a_part_that_is_missing_is_reported_and_several_transcripts_stay_apart()
 
 def test_what_cannot_be_joined_has_no_value():
     dropped, messages = METRIC.compute([item("call", None, "red", "red"), item("other", 0, "red", "red")])
-    assert dropped.status == "undefined" and "no number" in dropped.reason and messages.value == 0.0
+    assert (
+        dropped.status == "undefined"
+        and dropped.reason.as_dict() == {"code": "part_not_number", "id": "call-None", "part": None}
+        and messages.value == 0.0
+    )
     (bare,) = METRIC.compute([Answer("x", "red", (), {"session": "call", "part": 0}, "en")])
     assert bare.status == "undefined" and METRIC.worst(bare).status == "undefined"

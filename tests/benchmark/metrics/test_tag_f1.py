@@ -59,4 +59,4 @@ def test_no_vocals_is_a_tag_of_its_own():
 
 def test_an_item_without_a_reference_has_no_value():
     score = load_answer_metric("tag_f1").compute([Answer("a", "rock", (), {"labels": LABELS})])[0]
-    assert score.status == "undefined" and "has no reference" in score.reason
+    assert score.status == "undefined" and score.reason.as_dict() == {"code": "no_expected", "id": "a"}

@@ -61,7 +61,16 @@ def test_lines_and_markers(name, answer, rest):
 
 def test_a_reason_quotes_the_shortened_answer():
     result = load_steps(["json-field[content]"])('{"x": ["' + "long " * 10_000, {})
-    assert isinstance(result, Unparsed) and "long long" in result.reason and len(result.reason) < 200
+    assert (
+        isinstance(result, Unparsed)
+        and result.reason.as_dict()
+        == {
+            "code": "no_json_field",
+            "name": "content",
+            "answer": '\'{"x": ["long long long long long long lo ...  long long long long long long long long\'',
+        }
+        and len(result.reason) < 200
+    )
 
 
 BARE = 'well, I said: "no", and left'

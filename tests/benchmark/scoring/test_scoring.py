@@ -146,7 +146,12 @@ def test_a_metric_that_answers_for_too_few_is_reported():
 
     items, _ = AnswerScorer("m", scheme([Lazy()])).score([exchange(0), exchange(1)], {})
     assert [item.scores["length"].status for _, item in items] == ["failed", "failed"]
-    assert "it gave 0 scores for 1 answers" in items[0][1].scores["length"].reason
+    assert items[0][1].scores["length"].reason.as_dict() == {
+        "code": "metric_broke",
+        "metric": "length",
+        "type": "ValueError",
+        "message": "it gave 0 scores for 1 answers",
+    }
 
 
 def test_a_metric_may_read_answers_in_a_way_of_its_own():

@@ -242,7 +242,7 @@ def test_a_checkpoint_of_the_other_frame_rate_is_recognised(tmp_path):
     with refuses("weights_of_another_model", difference=Containing("ratios [8, 5, 4, 2] (expected a product of 640)")):
         load_codec("funcodec-zh-en-ds640@8", weights=str(tmp_path))
     (tmp_path / "config.yaml").write_text(SETTINGS.format(ratios=[8, 5, 4, 2, 2], hop=640, more=""), "utf-8")
-    with refuses("tensors_wrong", difference=Containing("lack")):
+    with refuses("tensors_wrong", difference={"code": "tensors_differ", "missing": Containing(".")}):
         load_codec("funcodec-zh-en-ds640@8", weights=str(tmp_path))
 
 

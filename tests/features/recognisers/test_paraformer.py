@@ -279,12 +279,15 @@ def test_nothing_in_the_weights_is_run(copy):
         (
             "output_size: 32",
             "output_size: 64",
-            {"code": "tensors_wrong", "difference": Containing("have another shape of")},
+            {"code": "tensors_wrong", "difference": {"code": "tensors_differ", "reshaped": Containing("(expected")}},
         ),
         (
             "num_blocks: 3",
             "num_blocks: 4",
-            {"code": "tensors_wrong", "difference": Containing("lack encoder.encoders.2")},
+            {
+                "code": "tensors_wrong",
+                "difference": {"code": "tensors_differ", "missing": Containing("encoder.encoders.2")},
+            },
         ),
         ("idim: 32", "idim: nothing", {"code": "weights_not_loaded"}),
         ("fs: 16000", "fs: 8000", {"code": "front_end_unexpected"}),

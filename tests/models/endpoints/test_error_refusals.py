@@ -179,7 +179,7 @@ def test_eight_equal_refusals_end_everything(kit):
     messages = []
     done, _, _ = send(kit, handle, [kit.question(id=f"q{n}") for n in range(8)])
     (end,) = [one for one in done if isinstance(one, UserError)]
-    assert "8 questions in a row were refused" in end.message
+    assert end.message.code == "refused_alike"
     assert [one.status for one in done if one is not end] == ["refused"] * 7
 
 

@@ -162,7 +162,11 @@ def test_a_stream_that_breaks_is_tried_again_and_fails(kit, case):
 
 def test_a_refusal(kit):
     response, _, _ = answered(kit, always(kit.reply(kit.chat(None, refusal="I cannot help."))), kit.question())
-    assert response.status == "refused" and "I cannot help" in response.reason and response.text == "I cannot help."
+    assert (
+        response.status == "refused"
+        and response.reason.as_dict() == {"code": "model_declined", "message": "I cannot help."}
+        and response.text == "I cannot help."
+    )
 
 
 def test_a_content_filter(kit):

@@ -106,7 +106,7 @@ def test_a_spoken_answer(kit, monkeypatch, output):
 def test_no_sound_where_sound_is_requested(kit, monkeypatch):
     turn = [{"type": "response.text.delta", "delta": "no"}, done()]
     response, _ = talked(kit, monkeypatch, turn, request=kit.question(wants="audio"))
-    assert response.status == "failed" and "no audio" in response.reason
+    assert response.status == "failed" and response.reason.code == "no_audio_in_answer"
 
 
 @pytest.mark.parametrize(
