@@ -44,7 +44,7 @@ GIVES_BACK_FROM = 1_300_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
 AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
-ALL_AFTER = 300_000_000
+ALL_AFTER = 150_000_000
 """Bytes that it may take before objects of earlier files are looked at again: they may have become garbage since."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 32 << 20
@@ -54,7 +54,7 @@ of its own.
 HELD = pytest.StashKey[int]()
 """The least that this process has held since it last gave memory back."""
 SEARCHED = pytest.StashKey[int]()
-"""What this process held when all of its objects were last looked at."""
+"""What this process held after all of its objects were last looked at."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
@@ -273,7 +273,7 @@ def spoken(speech_dir):
     return read_speech(speech_dir)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def speechmos_scores():
     """The scores of the package speechmos for a signal, under the project's names."""
     import speechmos_scores
@@ -503,13 +503,14 @@ def give_back(config: pytest.Config, growth: int, *, freezes: bool = False) -> N
         search_all = holds >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER
         if search_all:
             gc.unfreeze()
-            config.stash[SEARCHED] = holds
         gc.collect()
         if search_all or freezes:
             gc.freeze()
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).malloc_trim(0)
         least = resident_bytes(os.getpid())
+        if search_all:
+            config.stash[SEARCHED] = least
     config.stash[HELD] = least
 
 

@@ -13,19 +13,23 @@ import numpy as np
 import pytest
 import yaml
 
-# Ray is imported for a second before it says that this is missing.
-pytest.importorskip("grpc_reflection", reason="Ray Serve is not installed (the extra ray)")
-pytest.importorskip("ray.serve", reason="Ray Serve is not installed (the extra ray)", exc_type=ImportError)
-
-from starlette.requests import Request
-
 from codec_bench import Audio, Scorer, load_metric
 from codec_bench.apps.serving.items import wav_bytes
-from codec_bench.apps.serving.ray import Arguments, References, Replica, deployment
 from codec_bench.messages.errors import UserError
 
 RATE_HZ = 16_000
-ARGUMENTS = Arguments(metrics="si_sdr", reward="si_sdr")
+MISSING = "Ray Serve is not installed (the extra ray)"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def application():
+    """The module of the application; only the process that runs these tests imports Ray, which takes 70 MB."""
+    # Ray is imported for a second before it says that this is missing.
+    pytest.importorskip("grpc_reflection", reason=MISSING)
+    pytest.importorskip("ray.serve", reason=MISSING, exc_type=ImportError)
+    from codec_bench.apps.serving import ray
+
+    return ray
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +86,14 @@ async def use(client_of, pair, value):
     assert (await first.get("/readyz")).status_code == 200
 
 
-def test_replicas_answer_as_one_service(pair, value, monkeypatch):
+def test_replicas_answer_as_one_service(application, pair, value, monkeypatch):
     """Both have one scorer here, which holds no reference."""
-    scorer, references = Scorer("si_sdr", device="cpu", workers=1), References()
-    monkeypatch.setattr("codec_bench.apps.serving.ray.Scorer", lambda *_, **__: scorer)
-    replicas = [Replica(ARGUMENTS, Handle(references)) for _ in range(2)]
+    from starlette.requests import Request
+
+    scorer, references = Scorer("si_sdr", device="cpu", workers=1), application.References()
+    monkeypatch.setattr(application, "Scorer", lambda *_, **__: scorer)
+    arguments = application.Arguments(metrics="si_sdr", reward="si_sdr")
+    replicas = [application.Replica(arguments, Handle(references)) for _ in range(2)]
 
     def client_of(number):
         async def app(scope, receive, send):
@@ -107,26 +114,26 @@ def test_replicas_answer_as_one_service(pair, value, monkeypatch):
     asyncio.run(main())
 
 
-def test_a_cluster_gets_one_replica_a_gpu(tmp_path, monkeypatch):
+def test_a_cluster_gets_one_replica_a_gpu(application, tmp_path, monkeypatch):
     """Options come as texts from `serve run`."""
     monkeypatch.setattr("ray.is_initialized", lambda: True)
     for gpus, options, replicas in ((3, {}, 3), (0, {}, 1), (0, {"replicas": "2", "cpus": "4"}, 2)):
         monkeypatch.setattr("ray.cluster_resources", lambda gpus=gpus: {"CPU": 8.0, "GPU": float(gpus)})
-        result = deployment({"metrics": "si_sdr", **options})._bound_deployment
+        result = application.deployment({"metrics": "si_sdr", **options})._bound_deployment
         assert result.num_replicas == replicas
         used = result.ray_actor_options
         assert (used["num_gpus"], used["num_cpus"]) == (1 if gpus else 0, int(options.get("cpus", 1)))
     terms = {"terms": {"fidelity": {"metric": "si_sdr"}}}
     (tmp_path / "reward.yaml").write_text(yaml.safe_dump(terms))
-    result = deployment({"metrics": "si_sdr", "reward": str(tmp_path / "reward.yaml")})._bound_deployment
+    result = application.deployment({"metrics": "si_sdr", "reward": str(tmp_path / "reward.yaml")})._bound_deployment
     assert result.init_args[0].reward == terms
     for options in ({}, {"metrics": "si_sdr", "replicas": "many"}, {"metrics": "si_sdr", "gpus": "1"}):
         with pytest.raises(UserError):
-            deployment(options)
+            application.deployment(options)
 
 
 @pytest.mark.long
-def test_a_local_cluster(pair, value, monkeypatch):
+def test_a_local_cluster(application, pair, value, monkeypatch):
     import ray
     from ray import serve
 
@@ -141,7 +148,7 @@ def test_a_local_cluster(pair, value, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         serve.start(http_options={"port": port, "host": "127.0.0.1"})
-        serve.run(deployment({"metrics": "si_sdr", "reward": "si_sdr", "replicas": "2"}))
+        serve.run(application.deployment({"metrics": "si_sdr", "reward": "si_sdr", "replicas": "2"}))
 
         def client_of(number):
             return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60)

@@ -21,7 +21,7 @@ def feature():
     return load_feature("pocketsphinx")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def english(spoken):
     """Read English, and some digits where there are any, 16 kHz."""
     rows = [(row, audio) for row, audio in spoken if row.get("language") == "en" and row.get("text")]
