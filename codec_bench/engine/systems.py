@@ -109,9 +109,9 @@ class System:
         return self.codec is not None and _is_path(option_of) and resolve_codec(option_of) == resolve_codec(self.codec)
 
 
-def build_generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
+def build_generated(name: str = GENERATED, spec: str = GENERATED) -> System:
     """A system of generated audio; `spec` is its folder or manifest for messages."""
-    return System(name, "files", spec, titled=name != GENERATED, source=source)
+    return System(name, "files", spec, titled=name != GENERATED)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
