@@ -107,10 +107,12 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
     A class with several names in the table gets the name as its argument `model`.
 
     Args:
+        device: `cpu` or `cuda:N`.
         weights: a file, folder or hub id in place of the feature's own weights, or None.
 
     Raises:
-        UnknownName: no such feature. MissingExtra: its package is not installed.
+        UnknownName: no such feature.
+        MissingExtra: its package is not installed.
     """
     spec = Spec.parse(text)
     options: dict[str, Any] = {"device": device, "weights": weights}
@@ -126,10 +128,11 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
 
 
 def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
-    """Add the library to a name that leaves it to the device.
+    """Add to a feature's name the library that the device would choose.
 
     Args:
-        gpu: whether it runs on one. weights: custom ones, or None.
+        gpu: whether the feature runs on a GPU.
+        weights: custom ones, or None.
 
     Raises:
         UnknownName: no such feature.

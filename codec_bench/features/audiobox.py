@@ -67,6 +67,7 @@ class Audiobox(NetworkFeature):
         return f"audiobox-aesthetics/10s{suffix(parse_precision('audiobox', point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:
+        """Build the network of the checkpoint's configuration and load its weights."""
         from codec_bench.networks.audiobox import AudioboxNet
 
         head, self._scales = settings(self._checkpoint.folder / "config.json")
@@ -102,7 +103,7 @@ class Audiobox(NetworkFeature):
         return batch.results(rows, self._scored)
 
     def _scored(self, rows: np.ndarray) -> Result | Unavailable:
-        """Average the windows' scores, weighted by their lengths in the last column."""
+        """Average a signal's scores over windows, weighted by their lengths (last column)."""
         windows, lengths = rows[:, :-1], rows[:, -1]
         if not np.isfinite(windows).all():
             return Unavailable(NOT_FINITE)
@@ -120,7 +121,7 @@ def _windows(signal: np.ndarray) -> list[np.ndarray]:
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
-    """Read the small networks, and training mean and deviation per axis.
+    """Read the sizes of the small networks, and mean and deviation of each score.
 
     Raises:
         WeightsError: it cannot be read, lacks a value, or describes another kind of network.

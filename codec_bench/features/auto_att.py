@@ -128,7 +128,7 @@ class AutoAtt(Feature):
         return [results[index] for index in range(len(signals))]
 
     def _inputs(self, signal: np.ndarray) -> Mapping[str, Any]:
-        """Return the inputs of one signal, as a batch of one."""
+        """Build the prompt and the spectrogram of one signal, as a batch of one."""
         inputs: Any = self._processor(text=[self._prompt], audio=[signal], sampling_rate=RATE_HZ, return_tensors="pt")
         return inputs
 

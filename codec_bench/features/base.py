@@ -28,7 +28,7 @@ def seed_of(*names: object) -> int:
 
 
 class Unavailable(Exception):
-    """A signal has no value (silent, too short). Raised, or returned in a batch."""
+    """The reason why a signal has no value (silent, too short); raised or returned."""
 
 
 def refuse_weights(feature: str, weights: str | None) -> None:
@@ -92,12 +92,12 @@ class Feature(ABC):
         """
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """Timed words of a signal `(samples,)` at `rate_hz`, if `times_words`."""
+        """Return the words of a signal `(samples,)` with their times, if `times_words`."""
         raise NotImplementedError
 
     @abstractmethod
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """Compute one result per signal, in order, or `Unavailable(reason)`."""
+        """Compute one result per signal, in order; `Unavailable(reason)` if there is none."""
 
 
 class PreparedFeature(Feature):
@@ -110,7 +110,7 @@ class PreparedFeature(Feature):
 
     @abstractmethod
     def prepare(self, signals: Sequence[np.ndarray]) -> Any:
-        """Prepare a batch for `compute_prepared`."""
+        """Cut, pad and upload a batch for `compute_prepared`."""
 
     @abstractmethod
     def compute_prepared(self, batch: Any) -> list[Result | Unavailable]:

@@ -102,7 +102,7 @@ class Clap(PreparedFeature):
         return batch.results(outputs, _result)
 
     def _pass(self, waves: Any) -> Any:
-        """Compute unit vectors of windows, float32 `(windows, 512)` on the device."""
+        """Run the network on windows; return unit vectors, float32 `(windows, 512)`."""
         import torch
 
         # In float64: rounding in float32 would disturb bands far below the strongest of their frame.
@@ -175,7 +175,7 @@ def _windows(signal: np.ndarray) -> list[np.ndarray]:
 
 @cache
 def _analysis() -> tuple[np.ndarray, np.ndarray]:
-    """Return a frame's window, float64 `(FFT,)`, and Slaney's mel bands, `(FFT // 2 + 1, BANDS)`."""
+    """Return the STFT window, float64 `(FFT,)`, and Slaney's mel filters."""
     from transformers.audio_utils import mel_filter_bank, window_function
 
     bands = mel_filter_bank(FFT // 2 + 1, BANDS, LOW_HZ, HIGH_HZ, RATE_HZ, norm="slaney", mel_scale="slaney")

@@ -26,10 +26,10 @@ WINDOWS_AT_ONCE = 96
 
 @dataclass(frozen=True, slots=True)
 class DnsmosProtocol:
-    """The windows of a signal.
+    """How a variant of DNSMOS cuts a signal into windows.
 
     Args:
-        windows: the windows that count: those of `speechmos`, `all`, or the zero-padded `first`.
+        windows: the windows whose scores are averaged: those of `speechmos`, `all`, or the zero-padded `first`.
         peak: whether the signal is first divided by its largest absolute value.
         reflect: whether the mel levels extend a window by its mirror image instead of zeros.
     """
@@ -130,6 +130,7 @@ class Dnsmos(PreparedFeature):
         self._loaded()
 
     def _loaded(self) -> _Kernels | _Torch | _OnnxRuntime:
+        """Read both networks once, and return the library that computes them."""
         if self._scorer is None:
             p835, p808 = (read_network(self._folder / network.file, network) for network in (P835, P808))
             if self.backend == "numba":
@@ -151,6 +152,7 @@ class Dnsmos(PreparedFeature):
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
 
     def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
+        """Choose the variant's windows of a signal, or return why it has no score."""
         if not signal.size:
             return Unavailable(Diagnostic("no_samples_heard"))
         peak = max(signal.max(), -signal.min())
@@ -177,11 +179,11 @@ class Dnsmos(PreparedFeature):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clip:
-    """A signal of at least one window, and its windows.
+    """A signal of at least one window, and the windows to score.
 
     Args:
-        starts: the seconds at which its distinct windows start, ascending.
-        places: the index in `starts` of every window that counts.
+        starts: the seconds at which distinct windows start, ascending.
+        places: for each window that is averaged, the index in `starts` of an equal window.
         period: the samples after which the signal repeats itself, or None.
     """
 
@@ -191,14 +193,26 @@ class _Clip:
     period: int | None
 
     def parts(self, most: int) -> list[tuple[np.ndarray, int]]:
-        """Return the signal of every gapless stretch of windows, and their number."""
+        """Cut the signal into runs of consecutive windows.
+
+        Args:
+            most: the most windows of a run.
+
+        Returns:
+            The samples of each run, and its number of windows.
+        """
         return [
             (self.signal[first * RATE_HZ : (first + count - 1) * RATE_HZ + WINDOW], count)
             for first, count in runs(self.starts, most)
         ]
 
     def result(self, raw: np.ndarray, p808: np.ndarray) -> Result:
-        """Compute the scores from raw outputs `(starts, 3)` and `(starts,)` of distinct windows."""
+        """Average the scores over windows, from both networks' outputs for distinct ones.
+
+        Args:
+            raw: outputs of the P.835 network, `(starts, 3)`.
+            p808: outputs of the P.808 network, `(starts,)`.
+        """
         result: Result = {
             name: float(np.polyval(polynomial, raw[self.places, n].astype(np.float64)).mean())
             for n, (name, polynomial) in enumerate(_POLYNOMIALS.items())
@@ -212,7 +226,7 @@ _Outputs = list[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DnsmosBatch:
-    """A prepared batch: the clips or why there is none, and the library's input."""
+    """A prepared batch: clips or why a signal has none, and the library's input."""
 
     clips: list[_Clip | Unavailable]
     ready: Any
@@ -228,7 +242,11 @@ class _ClipByClip:
         return [self.windows(clip) for clip in clips]
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the outputs of both networks for every window of a clip."""
+        """Run both networks on a clip's distinct windows.
+
+        Returns:
+            Raw outputs of the P.835 network, `(windows, 3)`, and of the P.808 network, `(windows,)`.
+        """
         raise NotImplementedError
 
 
@@ -242,6 +260,7 @@ class _Kernels(_ClipByClip):
         self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._variant.reflect)
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+        """Run both networks on runs of windows, at the same time on shared threads."""
         raw, scores = [], []
         with self._crew as crew:
             for chunk, count in clip.parts(WINDOWS_AT_ONCE):
@@ -261,7 +280,7 @@ class _Torch:
         self._networks = Networks(p835, p808, feature.device, feature._variant.reflect)
 
     def prepare(self, clips: list[_Clip]) -> tuple[list[int], Any]:
-        """Return the number of runs of each clip, and the runs on the device."""
+        """Upload the runs of all clips; return each clip's number of runs, and the runs."""
         parts = [clip.parts(min(WINDOWS_AT_ONCE, self._networks.longest_run)) for clip in clips]
         return [len(some) for some in parts], self._networks.sent([run for some in parts for run in some])
 
@@ -297,6 +316,7 @@ class _OnnxRuntime(_ClipByClip):
             )
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+        """Run both ONNX files on each window alone."""
         from codec_bench.kernels.dnsmos.ref import HOP_SAMPLES, mel_levels
 
         raw, scores = [], []
@@ -363,7 +383,12 @@ def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
 
 
 def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Group ascending numbers into gapless runs `(first, count)` of at most `most`."""
+    """Group ascending numbers into runs of consecutive ones, `(first, count)`.
+
+    Args:
+        starts: the numbers.
+        most: the largest count of a run.
+    """
     stretches: list[tuple[int, int]] = []
     for start in starts:
         first, count = stretches[-1] if stretches else (start, 0)

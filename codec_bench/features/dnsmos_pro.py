@@ -64,6 +64,7 @@ class DnsmosPro(EncoderFeature):
         return f"dnsmos-pro/{checked(variant)}"
 
     def _network(self) -> Any:
+        """Build the network, and load the tensors of a published TorchScript file."""
         from codec_bench.networks.dnsmos_pro import DnsmosProNet, state_of
 
         try:

@@ -91,7 +91,7 @@ class EncoderFeature(NetworkFeature):
 
 
 def reduce_cached(net: Any, precision: Precision, source: Path | None) -> Any:
-    """Cast a network (`reduce_weights`), cached by the content of its file, if any."""
+    """Cast a network to half precision if requested, cached by its file's content."""
     from codec_bench.networks.half_precision import HALF, reduce_weights
 
     if source is not None and precision in HALF:

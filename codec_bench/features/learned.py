@@ -33,7 +33,7 @@ Raises:
 
 
 class Learned(NetworkFeature):
-    """A network over the windows of a signal; each feature is a subclass with its row."""
+    """A scorer over windows of a signal; each subclass is a row of `scorers.yaml`."""
 
     row: ClassVar[ScorerNetwork]
 
@@ -53,7 +53,11 @@ class Learned(NetworkFeature):
         return load_attribute(cls.row.path)()
 
     def prepare(self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None) -> WindowedBatch:
-        """Cut the signals into windows on the device, with the network's random draws."""
+        """Cut the signals into windows on the device, and draw random inputs if needed.
+
+        Args:
+            seeds: of each signal's draws; None uses the hash of its samples.
+        """
         kind = load_attribute(self.row.path)
         on_cpu, on_gpu = kind.at_once
         limits = WindowLimits(on_cpu, on_gpu, 1.0)
@@ -79,7 +83,11 @@ class Learned(NetworkFeature):
     def compute(
         self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None
     ) -> list[Result | Unavailable]:
-        """Compute one result per signal, in order."""
+        """Compute one result per signal, in order.
+
+        Args:
+            seeds: as for `prepare`.
+        """
         self.load()
         return self.compute_prepared(self.prepare(signals, seeds))
 
@@ -95,6 +103,7 @@ class Learned(NetworkFeature):
         return in_rows(self._net, [one.waves] if one.drawn is None else [one.waves, one.drawn], one.lengths)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        """Return why a signal is too short, too long or silent for the network, or None."""
         row = self.row
         if (why := too_short(signal, row.title, row.least)) is not None:
             return why
@@ -116,7 +125,7 @@ class Learned(NetworkFeature):
 
 @cache
 def __getattr__(name: str) -> Any:
-    """Return the class of a row's feature, by the feature's name."""
+    """Return the feature class of a row of `scorers.yaml`, by the feature's name."""
     rows = {row.feature: row for row in SCORERS if row.network is not None}
     if name not in rows:
         raise AttributeError(name)

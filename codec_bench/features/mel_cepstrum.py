@@ -51,6 +51,7 @@ class MelCepstrum(Feature):
         return [self._cepstra(signal) for signal in signals]
 
     def _cepstra(self, signal: np.ndarray) -> Result | Unavailable:
+        """Estimate pitch and spectral envelope with WORLD, and convert it to mel-cepstra."""
         from codec_bench.kernels.cepstrum.ref import mel_cepstrum, relative_power_db
 
         broken = unusable(signal)

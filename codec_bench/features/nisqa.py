@@ -150,7 +150,7 @@ class NisqaTts(_Nisqa):
 
 
 def cut_up(signal: np.ndarray, most_frames: int) -> list[np.ndarray]:
-    """Cut a signal `(samples,)` into the fewest equal parts of at most so many frames."""
+    """Cut a signal `(samples,)` into the fewest equal parts of at most `most_frames`."""
     parts = -(-signal.size // (most_frames * HOP - 1))  # a part of most_frames hops has one frame more
     return np.array_split(signal, parts)
 

@@ -14,11 +14,13 @@ from codec_bench.features.base import Unavailable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddedPass:
-    """Signals of one pass.
+    """Signals that the network reads in one padded batch.
 
     Args:
-        places: their indexes in the batch. waves: float32 `(signals, longest)` on the device. lengths: in samples.
-        drawn: random draws for each signal, on the device, or None.
+        places: their indices in the batch.
+        waves: float32 `(signals, longest)` on the device.
+        lengths: in samples.
+        drawn: random inputs of each signal, on the device, or None.
     """
 
     places: list[int]
@@ -29,7 +31,7 @@ class PaddedPass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddedBatch:
-    """A prepared batch: the passes, and by index why a signal is in none."""
+    """A prepared batch: the passes, and by index why a signal cannot be computed."""
 
     passes: list[PaddedPass]
     obstacles: Mapping[int, Unavailable]
@@ -51,9 +53,10 @@ class PaddedBatch:
 def padded_batch(
     signals: Sequence[np.ndarray], obstacle: Callable[[np.ndarray], Unavailable | None], device: str
 ) -> PaddedBatch:
-    """Build the passes of a speech encoder over signals, float32 `(samples,)`.
+    """Sort signals into padded passes of a speech encoder.
 
     Args:
+        signals: float32 `(samples,)`.
         obstacle: returns why a signal has no result, or None.
     """
     from codec_bench.networks.speech_encoder import padded

@@ -134,10 +134,14 @@ def _swift(signal: np.ndarray) -> np.ndarray:
 
 
 def check_swift(name: str) -> None:
-    """Check that the protocol's network is installed.
+    """Check that the installed swift-f0 has the network that the protocol names.
+
+    Args:
+        name: the feature's name in messages.
 
     Raises:
-        MissingExtra: swift-f0 is not installed. UserError: its version contains another network.
+        MissingExtra: swift-f0 is not installed.
+        UserError: its version contains another network.
     """
     installed = package_version("swift-f0")
     if installed is None:

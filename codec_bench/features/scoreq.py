@@ -66,6 +66,7 @@ class _Scoreq(EncoderFeature):
         return f"scoreq-{domain_of(variant)}-{cls.mode}/1{suffix(parse_precision(cls.stem, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors without those of training."""
         from codec_bench.networks.scoreq import ScoreqNet
 
         state = {name.removeprefix(self.prefix): value for name, value in load_state(self._path).items()}
@@ -78,6 +79,7 @@ class _Scoreq(EncoderFeature):
         return super().prepare([fit_samples(signal, signal.size + -signal.size % MULTIPLE) for signal in signals])
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        """Return why a signal is shorter than the encoder's receptive field, or None."""
         field = self._net.ssl_model.config.receptive_field
         if signal.size >= field:
             return None

@@ -89,6 +89,7 @@ class Sigmos(Feature):
         return [self._scored(signal) for signal in signals]
 
     def _scored(self, signal: np.ndarray) -> Result | Unavailable:
+        """Check one signal, and run the ONNX network on its spectrogram."""
         if (why := too_short(signal, "SIGMOS", WINDOW)) is not None:
             return why
         if signal.size > MAX_S * RATE_HZ:

@@ -67,6 +67,7 @@ class SpeechActivity(Feature):
         return [self._activity(np.asarray(signal, np.float32)) for signal in signals]
 
     def _activity(self, signal: np.ndarray) -> Result | Unavailable:
+        """Find the speech of one signal, or return why it cannot be read."""
         if not signal.size:
             return Unavailable(Diagnostic("no_samples_heard"))
         if not np.isfinite(signal).all():
@@ -76,10 +77,11 @@ class SpeechActivity(Feature):
 
 
 def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> list[tuple[int, int]]:
-    """Find speech in a signal `(samples,)` at `RATE_HZ`: start and end samples.
+    """Find the segments of speech in a signal `(samples,)`: start and end samples.
 
     Args:
-        min_speech_ms: shorter stretches are dropped. min_silence_ms: shorter silences are bridged.
+        min_speech_ms: shorter segments are dropped.
+        min_silence_ms: shorter silences are bridged.
     """
     network, stretches_of = _silero()
     timestamps = stretches_of(

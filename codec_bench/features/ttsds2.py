@@ -25,10 +25,11 @@ UNVOICED_HZ = 1e-6
 
 
 def prepare_signals(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
-    """Prepare a signal as TTSDS2 does, or the noises of its length.
+    """Prepare a signal as TTSDS2 does, or four noises of its length.
 
     Args:
-        signal: float32 `(samples,)`, finite, one sample at least. noise: whether to return the noises.
+        signal: float32 `(samples,)`, finite, one sample at least.
+        noise: whether to return the noises.
     """
     fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
     filled = np.pad(signal, (0, max(0, fewest - signal.size)))

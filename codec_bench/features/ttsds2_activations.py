@@ -94,6 +94,7 @@ class Ttsds2Wav2vec2(_Activations):
     stem = "ttsds2-wav2vec2/base-960h-last-mean/1"
 
     def _network(self) -> Any:
+        """Build the encoder, and load the published tensors without the letters' layer."""
         import torch
 
         from codec_bench.networks.mean_pooled_encoder import MeanOverTime
@@ -144,6 +145,7 @@ class Ttsds2Whisper(_Activations):
     stem = "ttsds2-whisper/small.en-states-channels-mean/1"
 
     def _network(self) -> Any:
+        """Load the encoder, and check that its window is 30 s."""
         from transformers import WhisperForConditionalGeneration
 
         from codec_bench.weights.pretrained import load_pretrained

@@ -57,6 +57,7 @@ class HubertUnits(EncoderFeature):
         return f"{model}-base-ls960/1{suffix(parse_precision(model, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:
+        """Build the encoder with the cluster centres, and load its weights."""
         import torch
 
         from codec_bench.networks.speech_encoder import fairseq_name

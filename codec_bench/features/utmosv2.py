@@ -31,10 +31,12 @@ ENCODER = "ssl.encoder.model."
 
 @dataclass(frozen=True, slots=True)
 class Utmosv2Protocol:
-    """The draws behind a number.
+    """How many random crops of a signal a score averages.
 
     Args:
-        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: averaged over both.
+        weights: the entry of the catalogue; each of its files is a fold.
+        folds: how many networks, trained on other folds, are averaged.
+        repetitions: how many crops each network scores.
     """
 
     weights: str
@@ -52,7 +54,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CropDraw:
-    """One draw, shaped as `UtmosV2Net` takes it without the first axis."""
+    """One random crop of a signal: inputs of `UtmosV2Net` without the first axis."""
 
     wave: np.ndarray
     crops: np.ndarray
@@ -61,7 +63,7 @@ class CropDraw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pass:
-    """Draws of one pass of a fold, and the indexes of their signals."""
+    """The crops that one fold's network scores at once, and each crop's signal."""
 
     fold: int
     owners: list[int]
@@ -70,7 +72,7 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnBatch:
-    """A prepared batch: passes, why a signal is in none, and the number."""
+    """A prepared batch: passes, why a signal is in none, and the number of signals."""
 
     passes: list[_Pass]
     obstacles: Mapping[int, Unavailable]
@@ -116,7 +118,7 @@ class UtmosV2(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """Return the protocol id, without the weights."""
+        """Return the protocol id: fold or number of folds, and number of crops."""
         facts = _protocol(variant)
         folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"
@@ -146,7 +148,7 @@ class UtmosV2(PreparedFeature):
         return UtmosV2Net(WAV2VEC2_BASE)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> DrawnBatch:
-        """Draw crops of the signals on the device."""
+        """Draw crops of each signal, seeded by its samples, and upload them in passes."""
         obstacles: dict[int, Unavailable] = {}
         drawn: list[list[tuple[int, CropDraw]]] = [[] for _ in range(self._variant.folds)]
         for index, signal in enumerate(signals):
@@ -165,6 +167,12 @@ class UtmosV2(PreparedFeature):
         return DrawnBatch(passes, obstacles, len(signals))
 
     def _pass(self, fold: int, drawn: Sequence[tuple[int, CropDraw]]) -> _Pass:
+        """Stack and upload the crops of one pass.
+
+        Args:
+            fold: the network that scores them.
+            drawn: the index of the signal and the crop.
+        """
         from codec_bench.networks.transfer import uploaded, zeros_for
 
         inputs = []
@@ -175,7 +183,7 @@ class UtmosV2(PreparedFeature):
         return _Pass(fold, [owner for owner, _ in drawn], inputs)
 
     def compute_prepared(self, batch: DrawnBatch) -> list[Result | Unavailable]:
-        """Score signals `(samples,)`, float32 at 16 kHz."""
+        """Score each signal: the mean over its crops."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -193,7 +201,12 @@ def seed_of(signal: np.ndarray) -> int:
 
 
 def draws(signal: np.ndarray, seed: int) -> Iterator[CropDraw]:
-    """Draw from a signal, float32 `(samples,)`, with the reference's random numbers."""
+    """Draw random crops of a signal without end, as the reference does.
+
+    Args:
+        signal: float32 `(samples,)` at 16 kHz.
+        seed: of NumPy's generator.
+    """
     from codec_bench.networks.utmosv2 import FRAMES, SEEN, SSL_SAMPLES, WINDOWS
 
     # The reference draws from NumPy's global generator, which is one of this kind; its numbers never change.

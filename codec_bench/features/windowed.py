@@ -61,7 +61,11 @@ def cut_windows(
     obstacle: Callable[[np.ndarray], Unavailable | None],
     cut: Callable[[np.ndarray], list[np.ndarray]],
 ) -> tuple[dict[int, Unavailable], list[int], list[np.ndarray]]:
-    """Return obstacles and owners as in `WindowedBatch`, and the windows."""
+    """Cut each signal into windows, unless an obstacle is found.
+
+    Returns:
+        Obstacles and owners as in `WindowedBatch`, and the windows.
+    """
     obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
     cuts = [(index, window) for index, signal in enumerate(signals) if index not in obstacles for window in cut(signal)]
     return obstacles, [index for index, _ in cuts], [window for _, window in cuts]

@@ -40,6 +40,7 @@ class Wvmos(Wav2Vec2Feature):
     stem = "wvmos/1"
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors under new names."""
         from codec_bench.networks.speech_encoder import fairseq_name
         from codec_bench.networks.wvmos import WvmosNet
 

@@ -153,6 +153,7 @@ class AasistNet(WholeSignal, nn.Module):
         return self.out_layer(torch.cat(parts, dim=1)).softmax(dim=1)[:, 1:]
 
     def _branch(self, times: Tensor, bands: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Run one of two parallel stacks of graph attention on times, bands and master."""
         first, second = (getattr(self, f"HtrgGAT_layer_ST{name}{step}") for step in "12")
         times, bands, master = first.mix(times, bands, getattr(self, f"master{name}"))
         bands, times = getattr(self, f"pool_hS{name}")(bands), getattr(self, f"pool_hT{name}")(times)

@@ -68,12 +68,13 @@ class AudioboxNet(nn.Module):
         return torch.cat([self._axis(axis, means) for axis in AXES], dim=1)
 
     def _axis(self, axis: str, means: torch.Tensor) -> torch.Tensor:
-        """Compute an axis from the means of all states over time, `(states, windows, width)`."""
+        """Compute one score from all states' means over time, `(states, windows, width)`."""
         mixed = torch.einsum("lbc,l->bc", means, torch.softmax(self.layer_weights[axis], 0))
         return self.proj_layer[axis](F.normalize(mixed, dim=-1) if self.head.normalises else mixed)
 
 
 def _projection(width: int, head: Head) -> nn.Sequential:
+    """Build the network of one score: linear layers with norms, GELU and dropouts."""
     layers: list[nn.Module] = []
     for _ in range(head.layers - 1):
         layers += [nn.Linear(width, width), *([nn.LayerNorm(width)] if head.norms else []), nn.GELU()]

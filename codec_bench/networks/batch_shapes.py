@@ -25,19 +25,19 @@ _UNIT_S = SHORTEST_S / (2 * PER_DOUBLING)
 
 
 def rung_s(length_s: float) -> float:
-    """Return the length to which an item of this many seconds is padded."""
+    """Return the padded length in seconds for an item of `length_s` seconds."""
     units = max(2 * PER_DOUBLING, math.ceil(length_s / _UNIT_S - 1e-6))  # a last bit is no further rung
     return _UNIT_S * _up(units, PER_DOUBLING)
 
 
 def rung_steps(steps: int, steps_per_s: float, unit: int = 1) -> int:
-    """Return the same in steps, such as samples or frames: a multiple of a unit."""
+    """Return the padded length in steps (samples or frames), a multiple of `unit`."""
     filled = math.ceil(rung_s(steps / steps_per_s) * steps_per_s - 1e-6)
     return -(-max(steps, filled) // unit) * unit
 
 
 def items_of(length_s: float, room_s: float) -> int:
-    """Return how many items of this length fill a batch of `batch_s`; at least one."""
+    """Return how many items of this length fill a batch of `room_s`; at least one."""
     return _down(max(1, int(room_s / rung_s(length_s) + 1e-6)))
 
 
@@ -55,7 +55,9 @@ def in_shape(
     steps_per_s: float = 1.0,
     unit: int = 1,
 ) -> Any:
-    """Compute `forward(*moving, *still, lengths)`, padded to a shape on a GPU.
+    """Run a network on a batch, on a GPU padded to one of a few shapes.
+
+    GPU libraries prepare an algorithm for every new shape. `forward` gets the padded tensors and the lengths.
 
     Args:
         forward: a pass whose result does not depend on the padding. The first axis of each result is the items.
@@ -76,11 +78,12 @@ def in_shape(
 
 
 def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Sequence[int] = ()) -> Any:
-    """Compute a pass padded to a number of items on a GPU, but not in length.
+    """Run a network on a batch, on a GPU padded in the number of items, not in length.
 
     Args:
         forward: a function of the tensors, and of the lengths if there are any. The first axis of all is the items.
-        tensors: of equal lengths, or padded already. lengths: of each item, on the host.
+        tensors: of equal lengths, or padded already.
+        lengths: of each item, on the host.
     """
     items = len(tensors[0])
     more = rows_of(items) - items if tensors[0].device.type == "cuda" else 0
@@ -101,10 +104,11 @@ def _repeated(tensor: Tensor, more: int) -> Tensor:
 def filled(
     moving: Sequence[Tensor], lengths: Sequence[int], still: Sequence[Tensor], rows: int, steps: int
 ) -> tuple[list[Tensor], Bounded]:
-    """Pad a batch to a shape: zeros, and copies of the last item.
+    """Pad a batch to a shape: zeros in time, and copies of the last item.
 
     Args:
-        moving, lengths, still: as for `in_shape`. rows, steps: the shape.
+        moving, lengths, still: as for `in_shape`.
+        rows, steps: the shape.
 
     Returns:
         The tensors in their order, and the lengths.

@@ -248,6 +248,7 @@ class BigCodecDecoder(nn.Module):
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    """Run layers in order, with each item's length after every layer."""
     lengths = uploaded(lengths, x.device)
     for layer in layers:
         x = layer(x) if isinstance(layer, nn.Conv1d) else layer(x, lengths)

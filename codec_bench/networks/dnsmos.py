@@ -147,6 +147,7 @@ class Networks:
         return torch.cat([self._score_p835(samples, starts), self._score_p808(samples, starts)], dim=1)
 
     def _score_p835(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        """Run the P.835 network: shared layers once per run, the others on each window."""
         # A frame of two runs, or with a neighbour of another run, belongs to no window.
         picture = self._log_power(samples)
         long = self._convolve(picture[None, None], 0, SHARED)[0]
@@ -181,6 +182,7 @@ class Networks:
         return x
 
     def _score_p808(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        """Run the P.808 network on each window's mel levels."""
         windows = samples.unfold(0, WINDOW_SAMPLES, HOP_SAMPLES)[starts]
         features = []
         for some in windows.split(self._windows):

@@ -10,13 +10,15 @@ _ITEMS_IN_LSTM = 16
 
 
 def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
-    """Run layers over items `(1, channels, time)` that share the LSTM's steps.
+    """Run an encoder or decoder: convolutions item by item, the LSTM as one batch.
 
     The LSTM is causal, so padding does not change an item. It repeats the last value: with zeros the state could decay
     to subnormal numbers, which slow a CPU many times.
 
     Args:
-        step: samples of a piece for an encoder, frames for a decoder.
+        coder: transformers' encoder or decoder.
+        items: `(1, channels, time)` each.
+        step: how much of an item the convolutions process at once: samples for an encoder, frames for a decoder.
     """
     import torch
     from torch.nn.utils import parametrize

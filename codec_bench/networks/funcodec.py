@@ -70,6 +70,7 @@ class UtteranceNorm(nn.GroupNorm):
         return out
 
     def _normed(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Normalise items by mean and variance over their valid steps."""
         count = x.shape[1] * on_device(lengths, x.device)[:, None, None]
         x = zero_beyond(x, lengths)
         mean = x.sum((1, 2), keepdim=True, dtype=torch.float64) / count

@@ -71,6 +71,7 @@ class MimiState:
         return self._layers(self._parts.from_hidden.layers, hidden)
 
     def _layers(self, layers: Any, hidden: torch.Tensor) -> torch.Tensor:
+        """Run layers on the next segment, with each convolution's carried state."""
         for layer in layers:
             if hasattr(layer, "block"):
                 inner = self._layers(layer.block, hidden)
@@ -87,6 +88,7 @@ class MimiState:
         return hidden
 
     def _convolve(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
+        """Convolve the next segment after the end of the one before."""
         conv = layer.conv
         keep = (conv.kernel_size[0] - 1) * conv.dilation[0] + 1 - conv.stride[0]
         if keep == 0:
@@ -100,6 +102,7 @@ class MimiState:
         return conv(joined)
 
     def _overlap(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
+        """Upsample the next segment, and add the part that the one before left over."""
         conv = layer.conv
         output = conv(hidden)
         pending = conv.kernel_size[0] - conv.stride[0]

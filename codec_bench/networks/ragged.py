@@ -47,7 +47,7 @@ class WholeSignal:
 
 
 def full(lengths: Sequence[int], time: int) -> bool:
-    """Return whether every item is known to have all of `time` steps."""
+    """Whether every item is known to have all `time` steps."""
     return not isinstance(lengths, Bounded) and min(lengths) == time
 
 
@@ -70,7 +70,7 @@ def _sent(lengths: Sequence[int], device: Any) -> Any:
 
 
 def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
-    """Apply a layer's rule, such as `lambda n: -(-n // stride)`, to lengths."""
+    """Apply a layer's rule for lengths, such as `lambda n: -(-n // stride)`, to all."""
     here = [rule(length) for length in lengths]
     return type(lengths)(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
 
@@ -81,7 +81,7 @@ def on_device(lengths: Sequence[int], device: Any) -> Any:
 
 
 def inside(lengths: Sequence[int], time: int, device: Any) -> Any:
-    """Return True `(items, time)` on every item's own steps."""
+    """Return a mask `(items, time)`, True on each item's valid steps."""
     import torch
 
     return torch.arange(time, device=device) < on_device(lengths, device)[:, None]

@@ -49,6 +49,7 @@ class BothWays(Folding, nn.LSTM):
         return [self._closing(layer) for layer in range(self.num_layers)]
 
     def _closing(self, layer: int) -> nn.LSTM:
+        """Build one layer's LSTM with an input that closes its gates on padding."""
         inputs = self.input_size if layer == 0 else 2 * self.hidden_size
         lstm = nn.LSTM(inputs + _FLAGS, self.hidden_size, batch_first=True, bidirectional=True, device="meta")
         for direction in ("", "_reverse"):

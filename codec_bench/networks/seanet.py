@@ -210,6 +210,7 @@ def reflection(counts: torch.Tensor, left: int, right: int, stride: int) -> tupl
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    """Run layers in order, with each item's length after every layer."""
     lengths = uploaded(lengths, x.device)
     for layer in layers:
         if isinstance(layer, nn.ELU):

@@ -19,7 +19,7 @@ _ALIGNED = 32  # numbers: each array begins at an address that vector instructio
 
 
 def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
-    """Upload arrays as tensors. On a CPU they share the arrays' memory."""
+    """Upload NumPy arrays as tensors. On a CPU they share the arrays' memory."""
     if torch.device(device).type == "cpu":
         return [torch.from_numpy(array) for array in arrays]
     kinds = {array.dtype for array in arrays}
@@ -36,7 +36,7 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
 
 
 def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Download tensors of one device. The host waits once, and not for later work."""
+    """Download tensors of one device as arrays; the host waits once."""
     if all(tensor.is_cpu for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
     copies: list[tuple[list[int], torch.Tensor]] = []
@@ -143,6 +143,7 @@ def _room(array: np.ndarray) -> int:
 
 
 def _joined(arrays: Sequence[np.ndarray], device: Any) -> torch.Tensor:
+    """Copy arrays into one pinned host tensor, each at an aligned offset."""
     kind = torch.from_numpy(np.empty(0, arrays[0].dtype)).dtype
     joined = zeros_for(device, (sum(map(_room, arrays)),), kind)
     flat = joined.numpy()

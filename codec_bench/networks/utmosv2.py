@@ -39,7 +39,7 @@ def _attention(width: int) -> nn.MultiheadAttention:
 
 
 def _attended(attention: nn.Module, x: Tensor) -> Tensor:
-    """Self-attention without a mask, from and to `(items, steps, width)`."""
+    """Apply self-attention without a mask to `(items, steps, width)`."""
     out: Tensor = attention(x, x, x, need_weights=False)[0]
     return out
 

@@ -50,6 +50,7 @@ class Canary(PiecewiseRecogniser):
     whole_s = 40.0
 
     def _network(self) -> Any:
+        """Load the network, and the front end and tokeniser that fit it."""
         from codec_bench.weights.pretrained import class_of, load_pretrained
 
         net = class_of("CanaryForConditionalGeneration")
@@ -61,11 +62,11 @@ class Canary(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """Two frames in samples: the front end divides by their variance."""
+        """The fewest samples: two frames, since the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe each piece."""
+        """Transcribe each segment in its language."""
         from codec_bench.networks.transfer import sent
 
         (prompts,) = sent([np.asarray([self._prompt(str(code)) for code in languages], np.int64)], self.device)
@@ -82,7 +83,7 @@ class Canary(PiecewiseRecogniser):
         return transcripts
 
     def _generated(self, inputs: Mapping[str, Any], prompts: Any) -> Any:
-        """Generate tokens; return all of them, prompts included."""
+        """Generate greedily; return the tokens with those of the prompts."""
         return self._net.generate(
             **inputs, decoder_input_ids=prompts, max_new_tokens=MAX_TOKENS, **GREEDY,
             decoder_start_token_id=self._net.config.decoder_start_token_id,

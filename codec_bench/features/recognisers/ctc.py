@@ -69,6 +69,7 @@ class Ctc(PiecewiseRecogniser):
     """The tokens' class and its arguments."""
 
     def _network(self) -> Any:
+        """Load the network, front end and tokeniser; make group norms ignore padding."""
         from codec_bench.weights.pretrained import load_pretrained
 
         net = load_pretrained(_model_class(self._folder), str(self._folder), {})
@@ -85,24 +86,24 @@ class Ctc(PiecewiseRecogniser):
         return net
 
     def frames(self, samples: int) -> int:
-        """Return the number of frames of a signal; 0 below the receptive field."""
+        """Count the network's frames for a number of samples; 0 below the receptive field."""
         for kernel, stride in self._convolutions:
             samples = (samples - kernel) // stride + 1 if samples >= kernel else 0
         return samples
 
     @property
     def shortest(self) -> int:
-        """Samples of one frame. The network must be loaded."""
+        """The samples of one frame, from the loaded network's convolutions."""
         field = 1
         for kernel, stride in reversed(self._convolutions):
             field = (field - 1) * stride + kernel
         return field
 
     def logits(self, signals: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
-        """Run the network on signals of at least `shortest` samples each.
+        """Run the network on a padded batch of signals of at least `shortest` samples.
 
         Returns:
-            float32 `(batch, frames, letters)` on the device, and each signal's own frames.
+            Float32 `(batch, frames, letters)` on the device, and the number of valid frames of each signal.
         """
         from codec_bench.networks.speech_encoder import padded
 
@@ -112,6 +113,7 @@ class Ctc(PiecewiseRecogniser):
         return logits.float(), [self.frames(length) for length in lengths]
 
     def _masked(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Run the network on padded waves with a mask of each signal's samples."""
         from codec_bench.networks.ragged import inside, on_device, uploaded
 
         kernel, stride = self._convolutions[0]
@@ -122,14 +124,19 @@ class Ctc(PiecewiseRecogniser):
         return logits
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe each piece."""
+        """Transcribe segments: the best letter of each frame, repeats and blanks removed.
+
+        Args:
+            pieces: segments `(samples,)` of at least `shortest` samples.
+            languages: unused; the network knows one language.
+        """
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().numpy()
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
         return [PieceTranscript(text) for text in texts]
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """Align words: from the first frame of the first letter to the last of the last."""
+        """Return each word with the start of its first and the end of its last letter."""
         logits, (count,) = self.logits([segment])
         ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
         offsets = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
@@ -173,11 +180,12 @@ def normalised(signal: np.ndarray) -> np.ndarray:
 
 
 def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: torch.Tensor) -> torch.Tensor:
-    """Apply a group norm, a channel per group, to each item's own frames.
+    """Normalise each channel over an item's frames, without the padding.
 
     Args:
         channels: `(batch, channels, frames)`, overwritten.
-        frames: each item's own frames, `(batch,)`.
+        norm: its gains and offsets are used.
+        frames: the number of valid frames of each item, `(batch,)`.
     """
     import torch
 

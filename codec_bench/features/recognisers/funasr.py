@@ -153,6 +153,7 @@ class FunasrFeature(Feature):
 
 
 def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
+    """Read `config.yaml`; refuse classes that are not allowed."""
     from codec_bench.weights import load_configuration
 
     file = folder / "config.yaml"
@@ -209,7 +210,7 @@ class FrontEnd:
         """Compute features of signals float32 `(samples,)`, each of at least one frame.
 
         Returns:
-            Float32 `(signals, frames, coefficients)`, zero-padded, and the frames of each, int64 on the CPU.
+            Float32 `(signals, frames, coefficients)`, zero-padded, and the number of frames of each, int64 on the CPU.
         """
         import torch
 
@@ -220,6 +221,7 @@ class FrontEnd:
         return torch.nn.utils.rnn.pad_sequence(features, batch_first=True), lengths
 
     def _features(self, signal: torch.Tensor) -> torch.Tensor:
+        """Compute a signal's log filter bank with dither, stack frames and normalise them."""
         import torch
 
         frames = (signal * FULL_SCALE).unfold(0, WINDOW, HOP)
@@ -235,7 +237,7 @@ class FrontEnd:
         return (rows + self._shift) * self._scale
 
     def _noise_for(self, count: int) -> torch.Tensor:
-        """Return noise `(count, 400)`. torch fills in order, so longer signals begin alike."""
+        """Return the dither of `count` frames, `(count, 400)`; longer ones begin alike."""
         if len(self._noise) < count:
             import torch
 
@@ -245,7 +247,7 @@ class FrontEnd:
 
 
 def why_not(signal: np.ndarray) -> str | None:
-    """Return why a signal cannot be recognised, or None."""
+    """Return why a signal cannot be recognised (too short, not finite), or None."""
     if signal.size < WINDOW:
         return f"the signal is shorter than a frame of {WINDOW / RATE_HZ * 1000:g} ms"
     return None if np.isfinite(signal).all() else "the signal is not finite"

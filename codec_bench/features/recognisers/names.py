@@ -18,14 +18,18 @@ RECOGNISERS = (
 
 
 def resolve_recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """Resolve a metric's recognisers: by base language, and for all others.
+    """Resolve the recogniser that a metric's brackets name, or one per language.
 
     Args:
         stem: the metric's name, for messages.
         variant: the text in the brackets, or None.
 
+    Returns:
+        Recognisers by base language, and the one for all other languages or None.
+
     Raises:
-        UserError: no recogniser was named, or the feature is not a recogniser. UnknownName: no such feature.
+        UserError: no recogniser was named, or the feature is not a recogniser.
+        UnknownName: no such feature.
     """
     builtin = [name for name in TABLE if name.startswith(RECOGNISERS)]
     hint = f"known recognisers: {', '.join([*builtin, *config_names('recogniser')])}"

@@ -132,6 +132,7 @@ class Paraformer(funasr.FunasrFeature):
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray]) -> list[list[int]]:
+        """Take each signal's most probable tokens, without special ones."""
         net = self._loaded().net
         tokens: list[list[int]] = [[] for _ in signals]
         places, logits, counts = self._logits(signals)
@@ -172,6 +173,7 @@ class Paraformer(funasr.FunasrFeature):
             return places, torch.log_softmax(decoded.float(), dim=-1), counts
 
     def _text(self, tokens: Sequence[int]) -> str:
+        """Join tokens to text by FunASR's rules for the model."""
         from funasr.utils.postprocess_utils import sentence_postprocess
 
         recogniser = self._loaded()
@@ -229,7 +231,7 @@ def _runs(predictor: Any) -> bool:
 
 
 def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Find token-ending frames and carried weights by a running sum in single precision."""
+    """Find frames that end a token, by a running float32 sum as in `CifPredictorV3`."""
     ends, over = np.zeros(weights.shape, bool), np.zeros_like(weights)
     total = np.zeros(len(weights), np.float32)
     for frame, weight in enumerate(weights.T):
@@ -242,7 +244,7 @@ def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np
 
 
 def _ends_summed(weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The same by cumulative sums in double precision: a token ends at each integer."""
+    """Find frames that end a token, at each integer of float64 cumulative sums."""
     import torch
 
     sums = torch.cumsum(weights, dim=1, dtype=torch.float64).float()

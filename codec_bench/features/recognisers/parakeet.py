@@ -102,6 +102,7 @@ class Parakeet(PiecewiseRecogniser):
         return CHECKPOINTS[model].languages
 
     def _network(self) -> Any:
+        """Load the network, front end and tokeniser, and check that they fit together."""
         from codec_bench.weights.pretrained import class_of, load_pretrained
 
         kind = class_of(CLASSES[self._kind])
@@ -117,11 +118,11 @@ class Parakeet(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """Two frames in samples: the front end divides by their variance."""
+        """The fewest samples: two frames, since the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe each piece. The network ignores the language."""
+        """Transcribe each segment. The network ignores the language."""
         return self._transcribe_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
 
     def logits(self, pieces: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
@@ -146,6 +147,7 @@ class Parakeet(PiecewiseRecogniser):
         ]
 
     def _transduce(self, pieces: Sequence[np.ndarray]) -> list[PieceTranscript]:
+        """Transcribe segments with the transducer; note texts that stop before the end."""
         transcripts = []
         for tokens, reached, count in self._written(pieces):
             text = self._text(tokens)
@@ -158,7 +160,7 @@ class Parakeet(PiecewiseRecogniser):
         return str(self._tokenizer.decode(ids, group_tokens=False, skip_special_tokens=True)).strip()
 
     def _written(self, pieces: Sequence[np.ndarray]) -> Iterator[tuple[list[Token], int, int]]:
-        """Return a transducer's tokens, the frames before each, and the number of frames."""
+        """Decode a transducer: a segment's tokens, the frames before each, and all frames."""
         import torch
 
         def written(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -190,6 +192,7 @@ class Parakeet(PiecewiseRecogniser):
         return [(text, begin * frame_s, end * frame_s) for text, begin, end in self._joined(tokens)]
 
     def _joined(self, tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
+        """Join tokens to words with their first frame and the frame after the last."""
         words: list[list[Token]] = []
         for token, token_text in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
             if not words or token_text.startswith(SPACE):

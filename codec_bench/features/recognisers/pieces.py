@@ -21,7 +21,7 @@ RATE_HZ = 16_000
 
 @dataclass(frozen=True, slots=True)
 class PieceTranscript:
-    """The transcript of one piece.
+    """The transcript of one segment of a signal.
 
     Args:
         language: base code of the language that the recogniser reports, or empty.
@@ -96,11 +96,11 @@ class PiecewiseRecogniser(Feature):
     @property
     @abstractmethod
     def shortest(self) -> int:
-        """The shortest piece in samples. The network must be loaded."""
+        """The fewest samples of a segment. The network must be loaded."""
 
     @abstractmethod
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe pieces `(samples,)` of at least `shortest` samples."""
+        """Transcribe segments `(samples,)` of at least `shortest` samples."""
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Return why a signal cannot be transcribed, or None."""
@@ -153,14 +153,18 @@ class PiecewiseRecogniser(Feature):
         return [results[position] for position in range(len(signals))]
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the pieces of a signal, in order."""
+        """Join the transcripts of a signal's segments, in order, to the feature's result."""
         result: Result = {"transcript": joined(parts)}
         if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
             result["fault"] = fault
         return result
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`. Raises `Unavailable` as `refusal` states."""
+        """Return the words of a signal with their times.
+
+        Raises:
+            Unavailable: the signal cannot be transcribed (`refusal`).
+        """
         self.load()
         if (reason := self.refusal(signal, None)) is not None:
             raise Unavailable(reason)
@@ -171,11 +175,11 @@ class PiecewiseRecogniser(Feature):
         return out
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """Return the words of one piece with their times in it, if `times_words`."""
+        """Return the words of one segment with their times in it, if `times_words`."""
         raise NotImplementedError
 
     def _pieces(self, signal: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Cut a signal into audible pieces, each with its first sample."""
+        """Cut a signal into segments that are not silent, each with its first sample."""
         if signal.size <= self.whole_s * self.rate_hz:
             yield 0, signal
             return
@@ -185,5 +189,5 @@ class PiecewiseRecogniser(Feature):
 
 
 def joined(parts: Sequence[PieceTranscript], *, between: str = " ") -> str:
-    """Join the texts of pieces with a space or nothing between them."""
+    """Join the texts of segments; `between` is the separator."""
     return between.join(transcript.text for transcript in parts if transcript.text)

@@ -94,6 +94,7 @@ class Pocketsphinx(Feature):
         return " ".join(words for words in texts if words)
 
     def _decode(self, pcm: np.ndarray) -> str:
+        """Decode 16-bit samples with estimates of noise and channel reset; "" for silence."""
         if not pcm.any():
             return ""
         decoder = self._loaded()
@@ -105,7 +106,7 @@ class Pocketsphinx(Feature):
         return hypothesis.hypstr if hypothesis is not None else ""
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`."""
+        """Return the words of a signal with their times."""
         pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
         out: list[Word] = []
         for start, end in windows(pcm):
@@ -154,6 +155,7 @@ def windows(pcm: np.ndarray, rate_hz: int = 16_000) -> Iterator[tuple[int, int]]
 
 
 def _model_folder(weights: str | None) -> Path:
+    """Find the acoustic model: the caller's folder, or the installed package's."""
     if weights is None:
         spec = importlib.util.find_spec("pocketsphinx")
         if spec is None or spec.origin is None:

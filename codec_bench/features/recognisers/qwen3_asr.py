@@ -55,6 +55,7 @@ class Qwen3Asr(PiecewiseRecogniser):
     models: ClassVar[Mapping[str, str]] = {name: name for name in ("qwen3-asr-0.6b", "qwen3-asr-1.7b")}
 
     def _network(self) -> Any:
+        """Load the network, and its processor with the chat template."""
         from codec_bench.weights.pretrained import class_of, load_pretrained
 
         net, processor = class_of("Qwen3ASRForConditionalGeneration"), class_of("Qwen3ASRProcessor")
@@ -71,7 +72,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         return int(self._processor.feature_extractor.hop_length)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe each piece."""
+        """Transcribe each segment in its language, or detect it."""
         inputs = self._collated([self._prompt(segment, code) for segment, code in zip(pieces, languages)])
         config = self._net.generation_config
         with computing(self.device, self._precision):
@@ -83,7 +84,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         ]
 
     def _prompt(self, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-        """Return the inputs of one piece, as a batch of one."""
+        """Build the inputs of one segment, as a batch of one."""
         inputs: Any = self._processor.apply_transcription_request(segment, language=language)
         return inputs
 

@@ -138,6 +138,7 @@ class SenseVoice(funasr.FunasrFeature):
             return logits, lengths + prompts.shape[1]
 
     def _encoded(self, features: Any, prompts: Any, lengths: Sequence[int]) -> Any:
+        """Run the encoder on prompts and features; return log-probabilities of tokens."""
         import torch
 
         from codec_bench.networks.ragged import on_device

@@ -54,13 +54,13 @@ def check_windows(windows: Windows) -> None:
 
 
 def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
-    """Cut a signal into parts, in order.
+    """Cut a signal into the parts that the recogniser reads, in order.
 
     `30s`: the whole signal. The recogniser takes its log-mel spectrogram in steps of exactly 30 s.
     `28s`: every 28 s of the signal, without overlap. The last part may be shorter.
     `vad`: the speech that the Silero network of faster-whisper 1.2 detects (512 samples at a time; speech from a
     probability of 0.5 on, silence under 0.35; silences of at least 160 ms removed; 0.4 s added on either side;
-    stretches of at most 30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. A signal
+    segments of at most 30 s). Neighbouring segments are joined up to 30 s, without the silence between them. A signal
     without speech has no parts.
     """
     if windows == "30s":

@@ -241,10 +241,11 @@ class TransformersRecogniser(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """A tenth of a second."""
+        """The fewest samples: a tenth of a second."""
         return self.rate_hz // 10
 
     def _network(self) -> Any:
+        """Load the network and its processor, and check kind and sample rate."""
         from transformers import AutoProcessor
 
         from codec_bench.weights.pretrained import class_of, load_pretrained
@@ -265,7 +266,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return self._family.mended(load_pretrained(net, str(self._folder), {}))
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe each piece."""
+        """Transcribe each segment, in its language where the recogniser takes one."""
         rows = [self._family.ask(self._processor, segment, code) for segment, code in zip(pieces, languages)]
         inputs = self._collated(rows)
         with computing(self.device, self._precision):
@@ -286,14 +287,14 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return [transcript_of(tokens[skipped:], code) for tokens, code in zip(generated.tolist(), languages)]
 
     def _own_tokens(self, rows: Sequence[Mapping[str, Any]], generated: Any) -> Iterator[list[int]]:
-        """Return a transducer's tokens within each piece's own frames."""
+        """Return a transducer's tokens within each segment's frames, without padding."""
         for row, tokens, steps in zip(rows, generated.sequences.tolist(), generated.durations.tolist()):
             frames = self._net.encoder._get_subsampling_output_length(row["attention_mask"].sum(-1)).item()
             starts = accumulate(steps[:-1], initial=0)
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
 
     def _own_steps(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """Return the tokens of each piece's own steps until its end, without leading silence."""
+        """Return the tokens of each segment's steps to its end, without leading silence."""
         before, ends = inputs["input_ids"].shape[1], self._ends()
         counts = [-(-row["input_features"].shape[-1] // self._net.config.audio_length_per_tok) for row in rows]
         generated = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
@@ -317,7 +318,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield tokens[1 : 1 + count]
 
     def _most_tokens(self, row: Mapping[str, Any]) -> int:
-        """Return a transducer's limit of tokens for a piece, by the rule of transformers."""
+        """Return a transducer's limit of tokens for a segment, as transformers does."""
         frames = row["attention_mask"].new_tensor([row["input_features"].shape[1]], dtype=int)
         return int(self._net.max_symbols_per_step * self._net.encoder._get_subsampling_output_length(frames).item())
 
@@ -350,6 +351,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return set(ends if isinstance(ends, list) else [ends])
 
     def _transcript(self, tokens: list[int], language: str | None) -> PieceTranscript:
+        """Decode one segment's tokens up to the first end token; note a text without one."""
         tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)

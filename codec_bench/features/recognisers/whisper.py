@@ -56,7 +56,7 @@ WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 128}
 
 @dataclass(slots=True)
 class _Together(Budget):
-    """The windows of a batch, as padded seconds, halved when memory is full."""
+    """The audio decoded at once, in padded seconds; halved when memory is full."""
 
     budget_s: float
     growing: bool = False
@@ -68,7 +68,7 @@ class _Together(Budget):
 
 @dataclass(slots=True, eq=False)
 class _Window:
-    """One window of a signal, `(frames, n_mels)` of at most 3000 frames, and its output."""
+    """A window of a signal's spectrogram, up to 3000 frames, and its decoded text."""
 
     item: int
     mel: torch.Tensor
@@ -83,8 +83,11 @@ class _Batch:
     """A prepared batch.
 
     Args:
-        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to detect it.
-        items, frames: the signal of each part, and the part's frames. laid: the parts on the device.
+        refused: for each signal, why it cannot be transcribed, or None.
+        codes: the language of each signal; None to detect it.
+        items: the signal of each part.
+        frames: the number of frames of each part.
+        laid: the parts on the device.
     """
 
     refused: list[Unavailable | None]
@@ -165,11 +168,11 @@ class Whisper(PreparedFeature):
         self._read: Tokens | None = None
 
     def load(self) -> None:
-        """Load the model.
+        """Load the checkpoint, and encode a silent window as a test.
 
         Raises:
-            UserError: the device cannot compute, or not in the requested type. MissingExtra: cuBLAS 12 is missing for a
-                GPU.
+            UserError: the device cannot compute, or not in the requested type.
+            MissingExtra: cuBLAS 12 is missing for a GPU.
             WeightsError: the checkpoint is broken or of another kind of model.
         """
         if self._net is not None:
@@ -184,6 +187,7 @@ class Whisper(PreparedFeature):
         self._net, self._read = net, tokens
 
     def _network(self, tokens: Tokens) -> WhisperNetwork:
+        """Load the checkpoint by transformers or CTranslate2."""
         options = (self.name, self._folder, self.device, self.compute_type, tokens)
         if self.by == "torch":
             from codec_bench.features.recognisers.whisper_torch import TorchWhisper
@@ -194,7 +198,7 @@ class Whisper(PreparedFeature):
         return CTranslate2Whisper(*options)
 
     def _try(self, net: WhisperNetwork) -> None:
-        """Encode one silent window, to detect a missing or old library before any item."""
+        """Encode one silent window, which shows a missing or old library before any item."""
         other = "" if self.by == "torch" else f"; {self.name}@torch computes without CTranslate2"
         try:
             right = net.computes()
@@ -226,6 +230,7 @@ class Whisper(PreparedFeature):
         return self._read
 
     def _check(self, net: WhisperNetwork) -> None:
+        """Refuse a checkpoint with mel bands or languages that are not the model's."""
         declared = declared_bands(self._folder, net.n_mels)
         wrong = []
         if net.n_mels != self.facts.n_mels:
@@ -280,10 +285,13 @@ class Whisper(PreparedFeature):
         ]
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """`Feature.timed` by the decoder's attention; may raise `Unavailable`.
+        """Return words with times, aligned by the decoder's attention.
 
         Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and
         times.
+
+        Raises:
+            Unavailable: the signal cannot be transcribed.
         """
         self.load()
         batch = self.prepare([signal])
@@ -319,7 +327,7 @@ class Whisper(PreparedFeature):
         return by_item, codes
 
     def _language(self, code: str | None) -> str | Unavailable | None:
-        """Return the language to decode in, None to detect it."""
+        """Return the language to decode in, None to detect it, or why it is not possible."""
         if self.facts.languages == ENGLISH:
             return (
                 "en"
@@ -332,7 +340,7 @@ class Whisper(PreparedFeature):
         return known
 
     def _decode(self, windows: list[_Window], codes: list[str | None]) -> None:
-        """Decode windows, and fill in the languages to detect."""
+        """Decode windows, as many at once as memory allows; set languages that are None."""
         # First windows of items without a language come first: the item's other windows need it.
         waiting = sorted(windows, key=lambda w: (not (w.first and codes[w.item] is None), -w.mel.shape[0]))
         full = False  # whether the last ones did not fit in spite of torch's freed cache
@@ -356,6 +364,7 @@ class Whisper(PreparedFeature):
             full = True
 
     def _decode_together(self, windows: list[_Window], codes: list[str | None]) -> None:
+        """Decode windows as one batch, after detecting the languages that are None."""
         encoded = self._encode(windows)
         if any(codes[window.item] is None for window in windows):
             for window, (language, _) in zip(windows, self._loaded.detect_languages(encoded)):
@@ -387,6 +396,7 @@ class Whisper(PreparedFeature):
         return batch
 
     def _result(self, windows: list[_Window], language: str, *, detected: bool) -> Result:
+        """Join the texts of a signal's windows, with their probabilities and lengths."""
         texts, tokens = [], []
         for window in windows:
             text = self._tokens.text(window.tokens)

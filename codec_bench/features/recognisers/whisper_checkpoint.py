@@ -138,13 +138,15 @@ def protocol_id(model: str, point: str | None = None) -> str:
 
 
 def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool) -> str:
-    """Add the library to a point that leaves it to the device.
+    """Add to a point the library that the device would choose.
 
     It is torch on a GPU and CTranslate2 on a CPU, unless only the other one reads the folder's layout and has the type,
     or the published checkpoint is here in the other's layout alone.
 
     Args:
-        weights: as for `folder_of`. gpu: whether it runs on one.
+        point: the text after the `@`, or None.
+        weights: as for `folder_of`.
+        gpu: whether the recogniser runs on a GPU.
 
     Raises:
         UserError: no such model or point.
@@ -159,7 +161,7 @@ def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool
 
 
 def _layout(weights: str | None) -> Backend | None:
-    """Return the library for custom weights, as far as their files show it."""
+    """Return the library whose layout a folder of custom weights has, or None."""
     if weights is None:
         return None
     path = Path(weights).expanduser()

@@ -77,14 +77,22 @@ class WhisperNetwork(ABC):
         """Align the words of one window, where the library can.
 
         Args:
-            encoded: of the window alone. tokens: its text. begin_s: the window's start. frames: its own.
-            before_s: the end of the last word before it.
+            encoded: the encoder's output for the window alone.
+            tokens: the window's text.
+            begin_s: the window's start in the signal.
+            frames: the window's frames without padding.
+            before_s: the end of the last word before the window.
         """
         raise NotImplementedError
 
     @abstractmethod
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """Decode each window greedily without timestamps; `prompts` has one for each."""
+        """Decode each window greedily without timestamps.
+
+        Args:
+            encoded: from `encode`.
+            prompts: the tokens before the text, for each window.
+        """
 
 
 def joined_batches(batches: Iterable[torch.Tensor]) -> torch.Tensor:

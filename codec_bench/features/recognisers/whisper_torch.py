@@ -126,7 +126,7 @@ class TorchWhisper(WhisperNetwork):
             log_probabilities, best = logits.log_softmax(1, torch.float32).max(1)
             unseen.append((log_probabilities, best))
             if len(unseen) == self._looks or step + 1 == most:
-                self._look(unseen, alive)
+                self._append_steps(unseen, alive)
                 unseen = []
                 going = [row for row, text in enumerate(alive) if not text.ended]
                 if not going or step + 1 == most:
@@ -143,8 +143,13 @@ class TorchWhisper(WhisperNetwork):
             WhisperOutput(text.tokens, text.log_probability, silent) for text, silent in zip(texts, nothing.tolist())
         ]
 
-    def _look(self, steps: list[tuple[torch.Tensor, torch.Tensor]], alive: list[_Text]) -> None:
-        """Append the logarithms and tokens of some steps, `(texts,)` each, to their texts."""
+    def _append_steps(self, steps: list[tuple[torch.Tensor, torch.Tensor]], alive: list[_Text]) -> None:
+        """Fetch the tokens of some decoding steps, and append them to the texts.
+
+        Args:
+            steps: log-probabilities and tokens of each step, `(texts,)` each.
+            alive: the texts that are decoded.
+        """
         import torch
 
         # Both together: the host waits at each read. Float32 holds every token exactly.
@@ -174,7 +179,7 @@ def sizes_of(folder: Path) -> Sizes:
 
 
 def _begin_suppressed(folder: Path) -> list[int]:
-    """Tokens that begin no text; older checkpoints have them in config.json."""
+    """Read the tokens that may not begin a text; old checkpoints list them elsewhere."""
     path = folder / "generation_config.json"
     try:
         config = json.loads(path.read_text("utf-8")) if path.is_file() else config_of(folder)
@@ -185,14 +190,18 @@ def _begin_suppressed(folder: Path) -> list[int]:
 
 @dataclass(slots=True)
 class _Text:
-    """The text of one window so far."""
+    """The tokens decoded so far for one window, and their log-probability."""
 
     tokens: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     ended: bool = False
 
     def add(self, token: int, log_probability: float, end: int) -> None:
-        """Add a token, unless the text has ended."""
+        """Append a token and its log-probability, unless the end token came before.
+
+        Args:
+            end: the id of the end token, which is not appended.
+        """
         if self.ended:
             return
         self.log_probability += log_probability

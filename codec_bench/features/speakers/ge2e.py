@@ -77,6 +77,7 @@ class Ge2e(Feature):
             return self._embeddings(signals)
 
     def _embeddings(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """Embed the partials of all signals in one batch, and average them by signal."""
         results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         usable: dict[int, np.ndarray] = {}
         for index, signal in enumerate(signals):
@@ -105,11 +106,11 @@ class Ge2e(Feature):
         return results
 
     def _prepared(self, signal: np.ndarray) -> np.ndarray:
-        """Return the samples to embed of a signal that is not silent; none without speech."""
+        """Raise a quiet signal's level; the subclass also removes long silences."""
         return raised(signal)
 
     def _embed(self, mels: list[torch.Tensor]) -> np.ndarray:
-        """Embed partials, float32 `(160, 40)`, as `(partials, 256)` of norm 1 (NaN where all are 0)."""
+        """Embed partials, float32 `(160, 40)`, as `(partials, 256)`; NaN where all are 0."""
         import torch
 
         net = self._loaded()
@@ -123,6 +124,7 @@ class Ge2e(Feature):
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, HIDDEN), np.float32)
 
     def _loaded(self) -> Any:
+        """Build the LSTM and load the checkpoint's tensors, once."""
         if self._net is None:
             import torch
 
@@ -175,6 +177,7 @@ class Ge2eVad(Ge2e):
 
 
 def _checkpoint(weights: str | None) -> Path:
+    """Find the checkpoint: the caller's file, or the installed Resemblyzer's."""
     if weights is not None:
         path = Path(weights).expanduser()
         path = path / "pretrained.pt" if path.is_dir() else path
@@ -197,10 +200,10 @@ def raised(signal: np.ndarray) -> np.ndarray:
 
 
 def spoken(signal: np.ndarray) -> np.ndarray:
-    """Cut long silences of a signal at 16 kHz, as Resemblyzer's `trim_long_silences`.
+    """Remove long silences from a signal at 16 kHz, as `trim_long_silences`.
 
-    webrtcvad decides on every 30 ms; the mean of eight decisions counts, and three windows on both sides stay. The
-    last, incomplete window is dropped.
+    webrtcvad decides on every 30 ms. A window is speech if more than half of the eight windows around it are; three
+    windows on both sides stay. The last, incomplete window is dropped.
     """
     # The module below webrtcvad's, whose own first line needs pkg_resources, which setuptools dropped.
     import _webrtcvad
@@ -232,13 +235,13 @@ def partial_starts(num_samples: int) -> list[int]:
 
 
 def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list[torch.Tensor]:
-    """librosa's mel power spectra, silent to the end of the last partial.
+    """Compute librosa's mel power spectra, zero-padded to the end of the last partial.
 
     Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney
     bands of unit area up to 8 kHz; power, not its logarithm.
 
     Returns:
-        float32 `(frames, 40)` per signal `(samples,)`, on the device.
+        Float32 `(frames, 40)` per signal `(samples,)`, on the device.
     """
     import torch
 

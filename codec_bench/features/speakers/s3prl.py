@@ -104,7 +104,7 @@ class S3prl(Feature):
         return results
 
     def _embed(self, groups: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """Embed groups of signals of one length each as `(batch, width)`, or as `_pooled` returns."""
+        """Embed groups of signals of equal length, by `_pooled` of the last hidden state."""
         from codec_bench.networks.transfer import fetched, sent
 
         with computing(self.device, self._precision), redirect_stdout(sys.stderr):

@@ -64,6 +64,7 @@ class WavlmBasePlusSv(WavlmSv):
         self.min_samples = _min_samples(self._config, self._folder / CONFIG)
 
     def _network(self) -> XVectorNet:
+        """Build encoder and head from the configuration, and load the renamed tensors."""
         import torch
 
         from codec_bench.networks.speech_encoder import fairseq_name
@@ -86,6 +87,7 @@ class WavlmBasePlusSv(WavlmSv):
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Read a JSON file that holds a mapping."""
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
