@@ -4,6 +4,9 @@ from __future__ import annotations
 
 SENTENCES = {
     "info": {
+        "reference_outside_choices": "the reference '{reference}' is none of the choices {choices}",
+        "expected_outside_choices": "the expected answer '{answer}' is none of the choices",
+        "program_fails_at_first": "the published program ends in an error at an empty answer at first",
         "no_choices": "the sample '{id}' has no choices",
         "no_expected": "the sample '{id}' has no reference",
         "no_fields": "the question has no {fields}",
@@ -53,6 +56,9 @@ SENTENCES = {
         "also_says": "a judge's reply that also says another verdict",
     },
     "error": {
+        "reply_without_similarities": (
+            "the judge's reply is not the similarities of {texts} texts, as embedding models give"
+        ),
         "no_audio_answer": "the model gave no audio, and the benchmark needs it",
         "no_answer": "the model gave neither text nor audio",
         "in_round": "round {round} of {rounds}: {cause}",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 SENTENCES = {
     "info": {
+        "reasoning_excluded": "{characters} characters of reasoning are not part of the answer",
+        "sound_in_last_turn_only": "the model '{model}' takes sound in the last turn only",
         "gives_text_only": "the model '{model}' gives text, and the benchmark needs {wants}",
         "prompt_blocked": "the service blocked the prompt: {message}",
         "model_declined": "the model declined: {message}",
@@ -12,8 +14,20 @@ SENTENCES = {
         "needs_language": "the model '{model}' needs the field 'language' with one of: {known}",
         "converses_only": "the model '{model}' converses in time and answers no single request",
     },
-    "warning": {},
+    "warning": {
+        "usage_not_counts": "the reported usage is no count and was left out: {usage}",
+    },
     "error": {
+        "no_complete_answer": "no complete answer within {limit_s:g} s",
+        "reply_unreadable": "the reply of {url} cannot be read: {cause}",
+        "sent_often": "{cause}; the question was sent {times} times",
+        "reply_too_large": "the reply is longer than {most_mib} MiB",
+        "reply_not_json": "expected JSON, got {found}: {text}",
+        "reply_not_audio": "expected audio, got {found}: {text}",
+        "answers_file_too_large": "the file of answers is longer than {most_gib} GiB",
+        "answers_miscounted": "the model gave {answers} answers to {requests} requests",
+        "body_layout": "the {subject} does not have the expected layout ({type}: {cause}): {body}",
+        "no_upload_address": "the service gave no address of its own for the upload",
         "model_closed": "the model was closed before it answered",
         "audio_not_base64": "the answer's audio is {type}; expected base64",
         "audio_not_hexadecimal": "the answer's audio is {type}; expected hexadecimal digits",

@@ -180,7 +180,7 @@ class Batches:
                     return error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             else:
                 if len(answers) != len(requests):
-                    return f"the model gave {len(answers)} answers to {len(requests)} requests"
+                    return Diagnostic("answers_miscounted", answers=len(answers), requests=len(requests))
                 return list(answers)
             # Outside the handler, where the exception and the tensors in its frames are freed.
             give_back(self._model.device)

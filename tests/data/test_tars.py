@@ -108,7 +108,7 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path):
     source = open_source(str(tmp_path / "x.tar"))
     message = {id: reason for id, reason in source.problems.items()}
     assert len(source) == 6 and sorted(message) == ["a", "a#2", "b", "c", "d"]
-    assert message["a"].code == "row_problem" and message["b"].as_dict() == {
+    assert message["a"].parameters["cause"].code == "member_json" and message["b"].as_dict() == {
         "code": "row_problem",
         "where": "sample 'b' in x.tar",
         "cause": {"code": "member_json_type", "type": "list"},

@@ -189,7 +189,10 @@ def test_a_wrong_number_of_answers_is_nobodys_answer():
             return super().answer(batch)[1:]
 
     answers = send_requests(Short(), [request(k, 1.0) for k in range(3)])
-    assert all(a.status == "failed" and "0 answers to 1" in a.reason for a in answers)
+    assert all(
+        a.status == "failed" and a.reason.as_dict() == {"code": "answers_miscounted", "answers": 0, "requests": 1}
+        for a in answers
+    )
 
 
 def test_one_batch_at_a_time_on_a_device():

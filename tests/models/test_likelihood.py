@@ -180,7 +180,11 @@ def test_one_sound_without_a_number_fails_its_pair_alone():
     assert [response.status for response in responses] == ["failed", "ok"]
     assert responses[0].reason.as_dict() == {"code": "likelihood_not_finite", "name": "other", "value": None}
     (response,) = asyncio.run(all_pairs(Many(lambda values: values[1:]), [(level(-0.5), level(-0.25))]))
-    assert response.status == "failed" and "0 answers to 1 requests" in response.reason
+    assert response.status == "failed" and response.reason.as_dict() == {
+        "code": "answers_miscounted",
+        "answers": 0,
+        "requests": 1,
+    }
 
 
 def test_a_model_that_answers_in_batches_may_weigh_too():

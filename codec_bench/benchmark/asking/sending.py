@@ -288,9 +288,7 @@ def checked(response: Response) -> Response:
         return response
     named = ", ".join(f"{name} {str(value)[:40]}" for name, value in strange.items())
     counts = {name: value for name, value in response.usage.items() if name not in strange}
-    return replace(
-        response, usage=counts, notes=(*response.notes, f"the reported usage is no count and was left out: {named}")
-    )
+    return replace(response, usage=counts, notes=(*response.notes, Diagnostic("usage_not_counts", usage=named)))
 
 
 def _is_seconds(value: object) -> bool:

@@ -56,7 +56,7 @@ def score_by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     if not right_letters(answer.fields, answer.references):
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), protocol)
-        reason = f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+        reason = Diagnostic("reference_outside_choices", reference=answer.references[0], choices=list(choices.values()))
         return Score.undefined(reason, protocol)
     letter = FIRST[rule](answer)
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})

@@ -10,6 +10,7 @@ import numpy as np
 
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 
@@ -31,7 +32,7 @@ def score_by_similarity(reply: str, answer: Answer, protocol: str) -> Score:
     except (ValueError, TypeError, KeyError, RecursionError):
         likeness = np.array([])
     if likeness.shape != (len(options),) or not np.isfinite(likeness).all():
-        problem = f"the judge's reply is not the similarities of {len(options)} texts, as embedding models give"
+        problem = Diagnostic("reply_without_similarities", texts=len(options))
         return Score.unparsed(problem, protocol, detail={"replies": [reply]})
     nearest = options[int(likeness.argmax())]
     detail = {"replies": [reply], "option": nearest, "chance": chance_of(answer.fields, answer.references)}

@@ -178,7 +178,7 @@ def _choice(answer: Answer) -> Ruling:
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     expected = {letter for ref in answer.references for letter in named_choices(ref, choices, letters)}
     if not expected:
-        reason = f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+        reason = Diagnostic("reference_outside_choices", reference=answer.references[0], choices=list(choices.values()))
         return Ruling(None, "undefined", reason)
     chosen = named_choices(answer.text, choices, letters)
     return Ruling(float(bool(chosen) and chosen <= expected), detail={"letter": "".join(sorted(chosen))})
@@ -260,7 +260,7 @@ def _mmsu_in_order(answers: Sequence[Answer]) -> list[Ruling]:
 
 def _mmsu_ruling(marked_row: mmsu.MmsuDecision | None) -> Ruling:
     if marked_row is None:
-        return Ruling(None, "undefined", "the published program ends in an error at an empty answer at first")
+        return Ruling(None, "undefined", Diagnostic("program_fails_at_first"))
     if not marked_row.counted:
         return _no_option({})
     return Ruling(float(marked_row.correct), detail={"letter": marked_row.letter or ""})

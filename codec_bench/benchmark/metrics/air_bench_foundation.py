@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from codec_bench.benchmark.metrics.ultraeval import first_or_last_but_one
+from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +47,5 @@ def foundation(response: str, answer: str, choices: Mapping[str, str | None]) ->
         return Foundation(None, False, None)
     gold = next((of for of, choice in choices.items() if choice == answer), None)
     if gold is None:
-        return Foundation(letter, False, None, f"the expected answer '{answer}' is none of the choices")
+        return Foundation(letter, False, None, Diagnostic("expected_outside_choices", answer=answer))
     return Foundation(letter, True, letter == gold)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from codec_bench.messages import as_reason
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.bodies import optional_text
 from codec_bench.models.endpoints.client import Client
@@ -224,7 +224,7 @@ async def download(client: Client, path: str, target: Path) -> None:
             async for chunk in response.content.iter_any():
                 size += len(chunk)
                 if size > MAX_FILE_BYTES:
-                    raise RequestFailed(f"the file of answers is longer than {MAX_FILE_BYTES >> 30} GiB")
+                    raise RequestFailed(Diagnostic("answers_file_too_large", most_gib=MAX_FILE_BYTES >> 30))
                 file.write(chunk)
 
     await client.send("GET", path, read)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, TypeVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import Base64
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import RequestFailed
@@ -85,6 +86,5 @@ def parse_reply(read: Callable[[Any], T], body: Any, subject: str = "reply") -> 
     try:
         return read(body)
     except UNEXPECTED as error:
-        raise RequestFailed(
-            f"the {subject} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
-        ) from None
+        facts = {"subject": subject, "type": type(error).__name__, "cause": str(error), "body": clean(str(body))}
+        raise RequestFailed(Diagnostic("body_layout", **facts)) from None

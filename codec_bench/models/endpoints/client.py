@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
-from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
+from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean, clean_reason
 from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 from codec_bench.models.endpoints.retries import (
     Denied,
@@ -141,7 +141,7 @@ class Client(RetryPolicy):
             async with asyncio.timeout(self.patience.timeout_s):
                 return await self._attempt(method, self._url(path), read, body)
         except TimeoutError:
-            raise Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+            raise Retryable(Diagnostic("no_complete_answer", limit_s=self.patience.timeout_s), slow=True) from None
 
     def _url(self, path: str) -> yarl.URL:
         url = self._urls.get(path)
@@ -188,7 +188,7 @@ class Client(RetryPolicy):
         except aiohttp.ClientError as error:
             raise self._connection_error(error) from None
         except (Retryable, RequestFailed) as trouble:  # the service may have repeated the request and its key
-            trouble.reason = self.clean(trouble.reason)
+            trouble.reason = clean_reason(trouble.reason, self._secrets)
             raise
 
     def _open(self) -> aiohttp.ClientSession:
@@ -212,11 +212,11 @@ class Client(RetryPolicy):
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return Retryable(Diagnostic("no_connection", url=self.base_url, limit_s=CONNECT_S), disconnected=True)
         if isinstance(error, aiohttp.ServerTimeoutError):
-            return Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
+            return Retryable(Diagnostic("no_complete_answer", limit_s=self.patience.timeout_s), slow=True)
         if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(
             error.__cause__, ContentEncodingError
         ):
-            return Retryable(f"the reply of {self.base_url} cannot be read: {message}")
+            return Retryable(Diagnostic("reply_unreadable", url=self.base_url, cause=message))
         return Retryable(f"the connection to {self.base_url} broke: {message}")
 
     def error(

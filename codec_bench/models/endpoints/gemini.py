@@ -206,7 +206,7 @@ class Gemini(BatchableModel):
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
         notes: list[str] = [] if text or sounds else [EMPTY]
         if reasoning := "".join(item.get("text") or "" for item in parts if item.get("thought")):
-            notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
+            notes.append(Diagnostic("reasoning_excluded", characters=len(reasoning)))
             about["reasoning"] = reasoning
         try:
             audio = _audio(sounds) if sounds else None

@@ -17,6 +17,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.endpoints.bodies import optional_text, text_of
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.replies import read_bytes, read_json
@@ -145,7 +146,7 @@ class GeminiFiles:
         url = response.headers.get("x-goog-upload-url", "")
         here, there = urlsplit(self._client.base_url), urlsplit(url)
         if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-            raise RequestFailed("the service gave no address of its own for the upload")
+            raise RequestFailed(Diagnostic("no_upload_address"))
         return url.removeprefix(f"{here.scheme}://{here.netloc}")
 
     def _until_s(self, body: Any) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 LONGEST_REASON = 300
@@ -130,3 +131,11 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
         if re.search(r"(?i)auth|key|token|secret|cookie", name):
             raise UserError("key_in_header", header=name, hint=f"use key_env=VARIABLE and key_header={name}")
     return {str(name): str(value) for name, value in headers.items()}
+
+
+def clean_reason(reason: str, secrets: tuple[str, ...]) -> str:
+    """Clean a reason; of a diagnostic each of its texts."""
+    if not isinstance(reason, Diagnostic):
+        return clean(reason, secrets)
+    texts = {name: clean(value, secrets) for name, value in reason.parameters.items() if isinstance(value, str)}
+    return Diagnostic(reason.code, **{**reason.parameters, **texts})

@@ -245,7 +245,7 @@ class OpenAiChat(BatchableModel):
             written.reasoning.append(thoughts)
             text = text.lstrip()
         if reasoning := "".join(written.reasoning):
-            notes.append(f"{len(reasoning)} characters of reasoning are not part of the answer")
+            notes.append(Diagnostic("reasoning_excluded", characters=len(reasoning)))
             about["reasoning"] = reasoning
         audio = None
         if written.audio:

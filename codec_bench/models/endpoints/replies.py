@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import RequestFailed, Retryable
@@ -51,7 +52,7 @@ async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > MAX_BYTES:
-            raise RequestFailed(f"the reply is longer than {MAX_BYTES >> 20} MiB")
+            raise RequestFailed(Diagnostic("reply_too_large", most_mib=MAX_BYTES >> 20))
         yield chunk
 
 
@@ -85,7 +86,8 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     if is_text(response) and not _is_binary(data[:4096]):
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         trouble = Retryable if kind == "text/html" else RequestFailed
-        raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
+        text = clean(data.decode("utf-8", "replace"))
+        raise trouble(Diagnostic("reply_not_audio", found=clean(kind), text=text))
     return data
 
 
@@ -102,7 +104,7 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
         kind = response.headers.get("content-type", "no content type")
         text = clean(body.decode("utf-8", "replace")) or "nothing"
         got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and text[0] in "{[" else clean(kind)
-        raise Retryable(f"expected JSON, got {got}: {text}") from None
+        raise Retryable(Diagnostic("reply_not_json", found=got, text=text)) from None
 
 
 class EventLines:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
-from codec_bench.messages import as_reason
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.models.endpoints.error_texts import cause_of
 
@@ -443,7 +443,7 @@ class RetryPolicy:
             return Reply(value, self._clock() - began, number)
         except TimeoutError:
             outcome = "slow"
-            raise Retryable(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+            raise Retryable(Diagnostic("no_complete_answer", limit_s=self.patience.timeout_s), slow=True) from None
         except Retryable as error:
             outcome = "crowded" if error.crowded else "neutral"
             raise
@@ -471,8 +471,9 @@ class RetryPolicy:
                 as_reason(error.reason, "service_refusal"),
                 hint=error.hint or "is the server running, and is base_url right?",
             )
-        sent = f"; the question was sent {MOST_REQUESTS} times" if code is not None else ""
-        return RequestFailed(error.reason + sent, attempts=attempts, code=code)
+        sent_often = code is not None
+        reason = Diagnostic("sent_often", cause=error.reason, times=MOST_REQUESTS) if sent_often else error.reason
+        return RequestFailed(reason, attempts=attempts, code=code)
 
 
 def _brief(text: str) -> str:

@@ -20,7 +20,7 @@ from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import parse_reply
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
-from codec_bench.models.endpoints.keys import check_headers, check_url, clean
+from codec_bench.models.endpoints.keys import check_headers, check_url, clean, clean_reason
 from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
@@ -84,7 +84,7 @@ class SocketModel(RemoteModel):
         """Return why the model does not take a request, or None."""
         turns = [m for m in request.messages if m.role != "system"]
         if self.sound_last and any(not isinstance(item, str) for m in turns[:-1] for item in m.content):
-            return f"the model '{self.info.name}' takes sound in the last turn only"
+            return Diagnostic("sound_in_last_turn_only", model=self.info.name)
         return super().check(request)
 
     def socket_headers(self) -> Mapping[str, str]:
@@ -178,7 +178,7 @@ class SocketModel(RemoteModel):
                 Diagnostic("nothing_answers", url=self.base_url, cause=clean(str(error))), disconnected=True
             ) from None
         except (Retryable, RequestFailed) as trouble:
-            trouble.reason = clean(trouble.reason, self._secrets)
+            trouble.reason = clean_reason(trouble.reason, self._secrets)
             raise
 
     async def _attempt(self, events: list[str]) -> ChatReply:

@@ -78,7 +78,10 @@ def test_a_question_needs_two_options_and_an_answer_needs_words():
 )
 def test_what_is_no_similarity_of_each_option_is_no_number(reply):
     score = judged(answer(), reply)
-    assert (score.value, score.status) == (None, "unparsed") and "similarities of 2 texts" in score.reason
+    assert (score.value, score.status) == (None, "unparsed") and score.reason.as_dict() == {
+        "code": "reply_without_similarities",
+        "texts": 2,
+    }
 
 
 def test_the_first_of_equal_options_is_selected_and_the_chance_is_known():

@@ -28,7 +28,7 @@ def test_a_file_of_answers_is_marked_as_by_the_program(file, rule, column):
     assert {score.status for score in scores} <= {"ok", "unparsed", "undefined"}
     for score, expected in zip(scores, file[column]):
         if expected == "error":
-            assert score.status == "undefined" and "ends in an error" in score.reason
+            assert score.status == "undefined" and score.reason.code == "program_fails_at_first"
             return
         assert [int(score.status == "ok"), int(score.value or 0)] == expected
 

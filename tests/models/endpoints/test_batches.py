@@ -261,7 +261,7 @@ def test_an_upload_is_sent_only_to_the_service_itself(kit, monkeypatch):
             return await model.ask(kit.question("?", kit.tone(2.0)))
 
     response = asyncio.run(main())
-    assert response.status == "failed" and "no address of its own" in response.reason
+    assert response.status == "failed" and response.reason.code == "no_upload_address"
 
 
 def test_the_file_of_a_sound_holds_the_sound(kit, monkeypatch):

@@ -101,4 +101,4 @@ def test_what_goes_wrong(kit, monkeypatch, turn, status, message):
 def test_sound_in_an_earlier_turn_is_refused(kit, monkeypatch):
     turns = (Message("user", (Clip(kit.tone(0.1)),)), Message("assistant", ("a tone",)), Message("user", ("Again?",)))
     response, seen = talked(kit, monkeypatch, Request("q", turns), spoken())
-    assert response.status == "refused" and "last turn" in response.reason and seen == []
+    assert response.status == "refused" and response.reason.code == "sound_in_last_turn_only" and seen == []

@@ -86,7 +86,7 @@ def test_no_transcript_in_the_reply(kit, body):
     response, _ = answered(
         kit, "openai-transcription", kit.reply(body), Request("q", fields={"audio": Clip(kit.tone())})
     )
-    assert response.status == "failed" and "expected layout" in response.reason
+    assert response.status == "failed" and response.reason.code == "body_layout"
 
 
 def test_a_prompt_without_its_field_is_not_sent(kit):

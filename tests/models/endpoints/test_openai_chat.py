@@ -203,13 +203,16 @@ def test_json_of_another_shape_fails(kit, body):
 def test_a_page_instead_of_an_answer(kit):
     page = kit.reply(b"<!doctype html><title>Sign in</title>", kind="text/html")
     response, service, _ = answered(kit, always(page), kit.question(), attempts=3)
-    assert response.status == "failed" and "Sign in" in response.reason and len(service.seen) == 3
+    assert (
+        response.reason.as_dict() == {"code": "reply_not_json", "found": "text/html", "text": "Sign in"}
+        and len(service.seen) == 3
+    )
 
 
 def test_reasoning_is_excluded(kit):
     message = kit.chat("<think>it </think> is </think>\n\nB", reasoning="some")
     response, _, _ = answered(kit, always(kit.reply(message)), kit.question(), reasoning_end="</think>")
-    assert response.text == "B" and "characters of reasoning" in response.notes[0]
+    assert response.text == "B" and response.notes[0].code == "reasoning_excluded"
 
 
 def spoken(kit, **audio):
@@ -363,7 +366,7 @@ def test_a_usage_that_is_no_count_is_omitted(kit, count):
 
     (response,) = asyncio.run(main())
     assert response.text == "fine" and response.usage == {"input_tokens": 3.0}
-    assert "output_tokens" in response.notes[-1] and "left out" in response.notes[-1]
+    assert "output_tokens" in response.notes[-1] and response.notes[-1].code == "usage_not_counts"
 
 
 @pytest.mark.parametrize(

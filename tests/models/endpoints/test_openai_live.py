@@ -114,4 +114,7 @@ def test_an_error_at_the_start(kit, monkeypatch):
         "error": {"type": "invalid_request_error", "code": "c", "message": "no such voice"},
     }
     response, _ = talked(kit, monkeypatch, conversation(kit), [], at_start=error)
-    assert response.status == "refused" and "no such voice" in response.reason
+    assert response.status == "refused" and response.reason.as_dict() == {
+        "code": "service_error",
+        "message": "no such voice",
+    }

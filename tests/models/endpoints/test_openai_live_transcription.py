@@ -79,9 +79,12 @@ def test_nothing_was_recognised(kit, monkeypatch):
 def test_errors(kit, monkeypatch, kind):
     error = {"type": "invalid_request_error", "code": "audio_unintelligible", "message": "The audio is too short"}
     response, _, _ = transcribed(kit, monkeypatch, {"type": kind, "error": error, **ABOUT})
-    assert response.status == "refused" and "too short" in response.reason
+    assert response.status == "refused" and response.reason.as_dict() == {
+        "code": "service_error",
+        "message": "The audio is too short",
+    }
     broken, _, _ = transcribed(kit, monkeypatch, {**DONE, "transcript": None})
-    assert broken.status == "failed" and "expected layout" in broken.reason
+    assert broken.status == "failed" and broken.reason.code == "body_layout"
 
 
 def test_a_prompt_without_sound_is_refused(kit, monkeypatch):
