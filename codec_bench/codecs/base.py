@@ -187,7 +187,7 @@ class LatentCodec(Codec):
 
 
 class CodecStream(ABC):
-    """Codes one signal in pieces; the joined results equal the whole signal's.
+    """Codes one signal step by step, with the same result as for the whole signal.
 
     Attributes:
         step_samples: samples per channel of a frame of codes: the shortest piece.

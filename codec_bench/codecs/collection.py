@@ -180,7 +180,7 @@ class CollectionCodec(Codec):
         raise NotImplementedError
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item."""
+        """Encode each item."""
         codes = []
         for audio in batch:
             check_input(audio, self.info)
@@ -193,7 +193,7 @@ class CollectionCodec(Codec):
         return codes
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item."""
+        """Decode each item."""
         outputs = []
         for item in codes:
             wave = np.asarray(self._wave(np.asarray(item.streams[0].values), item.side), np.float32)

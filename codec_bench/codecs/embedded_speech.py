@@ -8,5 +8,5 @@ from codec_bench.types import Audio
 
 
 def embedded_clip(name: str) -> Audio:
-    """A clip by its name, such as `awb_01`."""
+    """Load an embedded clip by its name, such as `awb_01`."""
     return Audio.read(str(files("codec_bench.data") / "embedded" / f"{name}.flac"))

@@ -75,7 +75,7 @@ class IsolatedCodec(CollectionCodec):
             )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item."""
+        """Encode each item."""
         for audio in batch:
             check_input(audio, self.info)
         sounds = [{"samples": np.ascontiguousarray(a.samples), "sample_rate_hz": a.sample_rate_hz} for a in batch]
@@ -83,7 +83,7 @@ class IsolatedCodec(CollectionCodec):
         return [self._read(answer, audio) for answer, audio in zip(answers, batch, strict=True)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item."""
+        """Decode each item."""
         items = [
             {
                 "wants": "audio", "streams": [np.asarray(stream.values).tolist() for stream in item.streams],

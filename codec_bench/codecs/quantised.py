@@ -93,17 +93,17 @@ class Quantised(Codec):
         return low, (high - low) / (self._levels - 1)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, one codebook for each dimension."""
+        """Encode each item, with one codebook for each latent dimension."""
         latents = self._codec.encode(batch)
         check_encoded(self._codec.info, latents, len(batch))
         return list(map(self.rounded, latents))
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item."""
-        return self._codec.decode(list(map(self._restored, codes)))
+        """Decode each item."""
+        return self._codec.decode(list(map(self._dequantise, codes)))
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The latents of codes, `(frames, dimensions)`."""
+        """Return the latents of quantised codes, `(frames, dimensions)`."""
         low, step = self._range
         return np.asarray(low + values * step, np.float32).T
 
@@ -113,7 +113,7 @@ class Quantised(Codec):
             yield _Stream(self, stream)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """The codec's own stream, with rounded latents."""
+        """Open the codec's stream, with rounded latents."""
         if not callable(getattr(self._codec, "streaming", None)):
             raise UserError("streaming_unsupported", codec=self.info.name)
         return self._stream()
@@ -127,7 +127,7 @@ class Quantised(Codec):
         bits = side_bits(item.side)
         return Codes((stream,), item.num_samples, item.sample_rate_hz, side_bits=bits, side=item.side)
 
-    def _restored(self, item: Codes) -> Latents:
+    def _dequantise(self, item: Codes) -> Latents:
         (stream,) = item.streams
         values = np.ascontiguousarray(self.vectors(stream.values).T)
         return Latents(values, stream.frame_rate_hz, item.num_samples, item.sample_rate_hz, item.side)
@@ -142,4 +142,4 @@ class _Stream(CodecStream):
         return self._codec.rounded(self._of.encode(segment))
 
     def decode(self, codes: Codes) -> Audio:
-        return self._of.decode(self._codec._restored(codes))
+        return self._of.decode(self._codec._dequantise(codes))

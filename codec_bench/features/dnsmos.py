@@ -143,7 +143,7 @@ class Dnsmos(PreparedFeature):
 
     def prepare(self, signals: Sequence[np.ndarray]) -> _DnsmosBatch:
         """Cut the signals into windows and prepare them for the library."""
-        clips = [self._clip(signal) for signal in signals]
+        clips = [self._choose_windows(signal) for signal in signals]
         return _DnsmosBatch(clips, self._loaded().prepare([clip for clip in clips if isinstance(clip, _Clip)]))
 
     def compute_prepared(self, batch: _DnsmosBatch) -> list[Result | Unavailable]:
@@ -151,7 +151,7 @@ class Dnsmos(PreparedFeature):
         outputs = iter(self._loaded().score(batch.ready))
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
 
-    def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
+    def _choose_windows(self, signal: np.ndarray) -> _Clip | Unavailable:
         """Choose the variant's windows of a signal, or return why it has no score."""
         if not signal.size:
             return Unavailable(Diagnostic("no_samples_heard"))

@@ -98,7 +98,7 @@ class Ttsds2Pitch(Feature):
 
 
 def mean_pitch(signal: np.ndarray) -> np.ndarray:
-    """Mean pitch in Hz of a signal `(samples,)` at 22.05 kHz, float32 `(1,)`."""
+    """Compute the mean pitch in Hz of a signal at 22.05 kHz, float32 `(1,)`."""
     pyworld = import_world()
     exact = signal.astype(np.float64)
     coarse, times = pyworld.dio(exact, SET_RATE_HZ, frame_period=HOP_SAMPLES / SET_RATE_HZ * 1000)

@@ -160,13 +160,13 @@ class UtmosV2(PreparedFeature):
                 of_fold += [(index, next(source)) for _ in range(self._variant.repetitions)]
         at_once = DRAWS_ON_GPU if str(self.device).startswith("cuda") else 1
         passes = [
-            self._pass(fold, of_fold[first : first + at_once])
+            self._upload_pass(fold, of_fold[first : first + at_once])
             for fold, of_fold in enumerate(drawn)
             for first in range(0, len(of_fold), at_once)
         ]
         return DrawnBatch(passes, obstacles, len(signals))
 
-    def _pass(self, fold: int, drawn: Sequence[tuple[int, CropDraw]]) -> _Pass:
+    def _upload_pass(self, fold: int, drawn: Sequence[tuple[int, CropDraw]]) -> _Pass:
         """Stack and upload the crops of one pass.
 
         Args:

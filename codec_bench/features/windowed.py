@@ -28,11 +28,13 @@ class WindowLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowedBatch:
-    """A prepared batch.
+    """A prepared batch of windows of signals.
 
     Args:
-        passes: windows of a pass; their places index all windows, in order.
-        owners: the signal of each window. obstacles: by index, why a signal has no window. signals: their number.
+        passes: the windows of each pass; their places index all windows, in order.
+        owners: the signal of each window.
+        obstacles: by index, why a signal has no window.
+        signals: the number of signals.
     """
 
     passes: list[PaddedPass]
@@ -79,10 +81,12 @@ def windowed_batch(
     limits: WindowLimits,
     room: Callable[[int], int] = lambda size: size,
 ) -> WindowedBatch:
-    """Build the passes of a network over windows of signals, float32 `(samples,)`.
+    """Cut signals `(samples,)`, float32, into windows, and sort them into passes.
 
     Args:
-        obstacle: returns why a signal has no result, or None. cut: returns the windows of a signal.
+        obstacle: returns why a signal has no result, or None.
+        cut: returns the windows of a signal.
+        limits: the size of a pass.
         room: returns the zero-padded size of a window in a pass of its own.
     """
     from codec_bench.networks.transfer import padded_rows

@@ -20,9 +20,9 @@ def _costs() -> dict[str, float]:
 
 
 def cost_of(name: str) -> float | None:
-    """CPU seconds of a metric per hour of audio, or None if it was not measured.
+    """Return a metric's CPU seconds per hour of audio; None if it was not measured.
 
-    A metric that needs a recogniser to be named has the cost of the form that was measured.
+    A metric that needs a recogniser to be named has the cost of the variant that was measured.
 
     Args:
         name: such as `stoi`, `wer` or `wer[whisper-tiny.en]`.

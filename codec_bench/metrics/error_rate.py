@@ -89,7 +89,7 @@ class _RecognisedErrorRate(Metric):
         return (name or self.estimate_features[0],), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Also refuse languages unknown to the rule or to the recogniser of this item."""
+        """Refuse an item also if the rule or the recogniser does not know its language."""
         reason = super().refusal(text=text, language=language)
         if reason is not None or language is None:
             return reason
@@ -276,7 +276,7 @@ class WerBelow50(Wer):
     source = "errors over words of the items at or below 50 %, as seed-tts-eval and sglang-omni report it"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """None: an item without a transcript is above the limit."""
+        """Return None: an item without a transcript is above the limit."""
         return None
 
     def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
@@ -299,7 +299,7 @@ class WerAbove50(_RecognisedErrorRate):
     source = "the items above 50 %, as seed-tts-eval and sglang-omni count them"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript."""
+        """Return the score of an empty transcript."""
         score = self._without_words(text, language)
         return score if score is not None and score.status == "ok" and score.value == 1 else None
 
@@ -333,7 +333,7 @@ class Hallucinated(_RecognisedErrorRate):
     source = "the share of non-empty transcripts; the rule of the text is in the protocol"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an item with inserted words."""
+        """Return the score of an item with inserted words."""
         score = self._without_words(text, language)
         return Score.ok(1.0, self.protocol) if score is not None and score.status == "ok" else None
 

@@ -128,7 +128,7 @@ def _audibility(ratio: np.ndarray | np.float64) -> np.ndarray:
 
 
 def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
-    """Frequency-weighted SNR in critical bands of spectra divided by their sums."""
+    """Average the frames' SNR in critical bands of normalised spectra, weighted."""
     bands = []
     for frames in (reference, estimate):
         magnitude = frames.magnitude
@@ -181,7 +181,7 @@ def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float, float]) -> float | None:
-    """The coherence index of frames in a level range; None for fewer than two.
+    """Compute the coherence index of frames in a level range; None for less than two.
 
     Digital silence of the estimate counts 0; frames of a silent reference have no level.
 

@@ -59,12 +59,12 @@ class Mcd(ItemMetric):
     def __init__(self, variant: str | None = None) -> None:
         self.name = variant_name("mcd", variant, self.variants)
         self.protocol = self.variants[variant]
-        self._compare = _warped if variant == DTW else _aligned
+        self._compare = _warp_frames if variant == DTW else _pair_frames
 
     def _score(self, item: Inputs) -> Score:
         """Average the cepstral distance over paired frames, in dB."""
         sides = item.features(_FEATURE)
-        if self._compare is _aligned:
+        if self._compare is _pair_frames:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
             apart = check_frame_counts(off * sides[0]["hop_s"], f"mcd[{DTW}]")
             if apart is not None:
@@ -74,13 +74,13 @@ class Mcd(ItemMetric):
         return Score.ok(float(each.mean()), self.protocol, detail={"frames": len(each)})
 
 
-def _aligned(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _pair_frames(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the cepstra of common frames, float64 `(frames, coefficients)` each."""
     frames = min(len(features["cepstra"]) for features in (reference, estimate))
     return reference["cepstra"][:frames].astype(np.float64), estimate["cepstra"][:frames].astype(np.float64)
 
 
-def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _warp_frames(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the cepstra of loud frames along the warping path, in the same shape."""
     from codec_bench.kernels.dtw.cpu import fast_path
 

@@ -244,7 +244,7 @@ class VoicedInBoth(_Pitch):
 
 
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
-    """The words of the reference and of the estimate."""
+    """Return the words with times of the reference and of the estimate."""
     if item.words is None:
         raise ValueError(f"the data have no column '{WORDS}', which holds the times of words")
     words = read_words(item.words, WORDS)
@@ -258,7 +258,7 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
 
 
 def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
-    """The mean pitch of a word; NaN with too few voiced frames."""
+    """Return the mean pitch of a word in cents; NaN with too few voiced frames."""
     start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
     voiced = f0_hz[start:end]
     voiced = voiced[voiced > 0]

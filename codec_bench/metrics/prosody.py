@@ -119,7 +119,7 @@ class SpeakingRateError(Dwer):
         self.protocol += "/within-40db"
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language and the level, on both sides."""
+        """Return the recogniser for the language and the level, for both signals."""
         (recogniser, *_), _ = super().features_of(language)
         return (recogniser, LEVEL), (recogniser, LEVEL)
 
@@ -149,12 +149,12 @@ class SpeakingRateError(Dwer):
         return Score.ok(abs(rates["estimate"] / rates["reference"] - 1.0), self.protocol, detail=detail)
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """None: a rate may be wrong by any factor."""
+        """Return None: a rate may be wrong by any factor."""
         return None
 
 
 def speech_s(level: Mapping[str, Any]) -> float:
-    """Seconds from first to last frame within 40 dB of the loudest; 0 if silent."""
+    """Return the seconds from the first to the last frame within 40 dB of the loudest."""
     levels = np.asarray(level["level_db"], np.float64)
     loud = np.flatnonzero((levels > levels.max() - SPEECH_DB) & (levels > -200.0))
     return float((loud[-1] - loud[0] + 1) * level["hop_s"]) if loud.size else 0.0

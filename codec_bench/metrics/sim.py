@@ -130,12 +130,12 @@ class Sim(FeatureMetric):
 
 
 def cosine(item: Inputs, feature: str) -> float:
-    """The cosine of a feature's embeddings of reference and estimate."""
+    """Compute the cosine of a feature's embeddings of reference and estimate."""
     return cosine_of(*(result["embedding"] for result in item.features(feature)))
 
 
 def cosine_of(one: np.ndarray, other: np.ndarray) -> float:
-    """The cosine of two vectors in float64, -1 to 1; 0 if one of them is zero."""
+    """Compute the cosine of two vectors in float64; 0 if one of them is zero."""
     one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
     norms = [max(float(np.linalg.norm(vector)), EPS) for vector in (one, other)]
     return min(1.0, max(-1.0, float(one @ other) / float(np.prod(norms))))

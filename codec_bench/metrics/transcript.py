@@ -49,7 +49,7 @@ class Transcript(Metric):
         self.protocol = f"{self.stem}/" + "+".join(protocol_of_recogniser(name) for name in read)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language."""
+        """Return the recogniser for the language."""
         spoken = base_language(language) if language is not None else None
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
@@ -93,7 +93,7 @@ class SpeakingRate(Transcript):
         self.estimate_features = (*self.estimate_features, LEVEL)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The recogniser of the language and the level."""
+        """Return the recogniser for the language, and the level."""
         return (*super().features_of(language)[0], LEVEL), ()
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:

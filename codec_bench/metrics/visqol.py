@@ -135,14 +135,16 @@ class Visqol(Metric):
             return exponential(mean)
         if self._mode.weights == SVR:
             return regression(self._weights).predict(bands)
-        return lattice(self._weights, bands, *_further(patches, bands, self._mode))
+        return lattice(self._weights, bands, *_lattice_inputs(patches, bands, self._mode))
 
 
 class _TooLittle(Exception):
     """Too little audio to compare."""
 
 
-def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _lattice_inputs(
+    patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compute the lattice network's further inputs, by band.
 
     Returns:
@@ -163,10 +165,10 @@ def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple
 
 def _patches(item: Inputs, mode: _Mode) -> list[_Patch]:
     reference, estimate = item.pair
-    return _matched(reference.astype(np.float64), estimate.astype(np.float64), mode)
+    return _match_patches(reference.astype(np.float64), estimate.astype(np.float64), mode)
 
 
-def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
+def _match_patches(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
     """Find the most similar patch of the estimate for each patch of the reference."""
     from codec_bench.kernels.visqol.cpu import similarities
     from codec_bench.kernels.visqol.ref import best_path, levels
@@ -179,7 +181,9 @@ def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_
         )
     estimate = estimate * np.sqrt(np.mean(reference**2) / np.mean(estimate**2))
     ours, theirs = levels(_spectrogram(reference, mode), _spectrogram(estimate, mode))
-    places = _speech_places(reference, ours.shape[1], mode, hop) if mode.speech else _even_places(ours.shape[1], mode)
+    places = (
+        _speech_starts(reference, ours.shape[1], mode, hop) if mode.speech else _consecutive_starts(ours.shape[1], mode)
+    )
     width = mode.patch_frames
     places = places[places - width // 2 <= theirs.shape[1]]
     if not places.size:
@@ -194,11 +198,11 @@ def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_
         begin_s = start * frame_s
         span = (begin_s, begin_s + width * frame_s)
         there = None if missing else (at * frame_s, at * frame_s + width * frame_s)
-        first = _compared(patch, padded[:, at : at + width], span, there)
+        first = _compare_patches(patch, padded[:, at : at + width], span, there)
         if missing:
             matches.append(replace(first, similarity=0.0, means=np.zeros(len(patch))))
         else:
-            matches.append(_realigned(first, reference, estimate, mode))
+            matches.append(_realign_patch(first, reference, estimate, mode))
     return matches
 
 
@@ -214,7 +218,7 @@ def _spectrogram(signal: np.ndarray, mode: _Mode) -> np.ndarray:
     return spectrogram(signal, *_steps(mode), filters(mode.rate_hz, mode.bands, LOW_HZ, mode.high_hz))
 
 
-def _compared(
+def _compare_patches(
     reference: np.ndarray,
     estimate: np.ndarray,
     reference_s: tuple[float, float],
@@ -227,23 +231,23 @@ def _compared(
     return _Patch(float(means.mean()), means, spreads, estimate.mean(axis=1), reference_s, estimate_s)
 
 
-def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
+def _realign_patch(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
     """Align a patch's audio to the sample; keep the result unless it is less similar."""
     from codec_bench.kernels.visqol.ref import levels
 
     if patch.estimate_s is None or patch.estimate_s == (0.0, 0.0):
         return patch
-    ours, theirs = (_cut(reference, patch.reference_s, mode), _cut(estimate, patch.estimate_s, mode))
-    ours, theirs, late_s = _aligned(ours, theirs, mode.rate_hz)
+    ours, theirs = (_cut_segment(reference, patch.reference_s, mode), _cut_segment(estimate, patch.estimate_s, mode))
+    ours, theirs, late_s = _align_segments(ours, theirs, mode.rate_hz)
     if ours.size <= _steps(mode)[0]:
         return patch
     start_s = patch.reference_s[0] + max(late_s, 0.0)
     span_s = (start_s, start_s + ours.size / mode.rate_hz)
-    again = _compared(*levels(_spectrogram(ours, mode), _spectrogram(theirs, mode)), span_s, patch.estimate_s)
+    again = _compare_patches(*levels(_spectrogram(ours, mode), _spectrogram(theirs, mode)), span_s, patch.estimate_s)
     return patch if again.similarity < patch.similarity else again
 
 
-def _cut(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.ndarray:
+def _cut_segment(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.ndarray:
     """Cut a segment; samples missing after the signal's end become zeros at its start.
 
     This is how the reference implementation does it.
@@ -253,7 +257,7 @@ def _cut(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.nda
     return np.concatenate([np.zeros(lacking), signal[start : min(signal.size - 1, end)]])
 
 
-def _aligned(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray, float]:
+def _align_segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Align two segments by their envelopes, and cut them to one length.
 
     Returns:
@@ -332,7 +336,7 @@ def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda signal: irfft(spectrum * rfft(signal, points), points)[:size]
 
 
-def _even_places(frames: int, mode: _Mode) -> np.ndarray:
+def _consecutive_starts(frames: int, mode: _Mode) -> np.ndarray:
     """Return the first frames of consecutive patches."""
     width, first = mode.patch_frames, mode.patch_frames // 2
     if frames < width + first:
@@ -340,7 +344,7 @@ def _even_places(frames: int, mode: _Mode) -> np.ndarray:
     return np.arange(first, max(frames - width, first + 1), width) - 1
 
 
-def _speech_places(reference: np.ndarray, frames: int, mode: _Mode, hop: int) -> np.ndarray:
+def _speech_starts(reference: np.ndarray, frames: int, mode: _Mode, hop: int) -> np.ndarray:
     """Return the first frames of patches with a loud frame, or soon after one."""
     width, first = mode.patch_frames, mode.patch_frames // 2 - 1
     count = (frames - first) // width

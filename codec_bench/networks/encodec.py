@@ -41,12 +41,12 @@ def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
 
 
 def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
-    """Run layers over one item piece by piece, so each output is still in the cache for the next.
+    """Run layers over one item in segments, whose outputs stay in the CPU's cache.
 
     It also copies less than transformers' layers, which pad before every convolution, even of one tap.
 
     Args:
-        step: length of a piece, a multiple of the product of all strides. The last piece also takes the remainder.
+        step: length of a segment, a multiple of the product of all strides. The last one also takes the remainder.
     """
     import torch
 
@@ -59,10 +59,11 @@ def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
 
 
 def piece_through(layers: Sequence[Any], hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    """Run layers over the next piece of one item `(1, channels, time)`.
+    """Run layers over the next segment of one item `(1, channels, time)`.
 
     Args:
-        ends: the state that each layer carries, updated here. last: whether this is the last piece.
+        ends: the state that each layer carries, updated here.
+        last: whether this is the item's last segment.
     """
     for layer in layers:
         if hasattr(layer, "block"):
@@ -130,7 +131,7 @@ class CarriedHalf:
         self.started = self.ended = False
 
     def step(self, hidden: Any, *, last: bool) -> Any:
-        """Process the next piece, `(1, channels, time)`."""
+        """Process the next segment, `(1, channels, time)`."""
         self.started, self.ended = True, last
         hidden = piece_through(self._before, hidden, self._ends, last=last)
         return piece_through(self._behind, hidden + self._remember(hidden), self._ends, last=last)

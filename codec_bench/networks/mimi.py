@@ -61,12 +61,12 @@ class MimiState:
         }
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
-        """Encode pieces `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
+        """Encode waves `(batch, 1, frames * 1920)` to latents `(batch, hidden, frames)`."""
         hidden = self._layers(self._parts.to_hidden.layers, waves)
         return self._convolve(self._parts.downsample, self._transform(self._parts.encoder_transformer, hidden))
 
     def waves(self, latents: torch.Tensor) -> torch.Tensor:
-        """Decode latents `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
+        """Decode latents `(batch, hidden, frames)` to waves `(batch, 1, frames * 1920)`."""
         hidden = self._transform(self._parts.decoder_transformer, self._overlap(self._parts.upsample, latents))
         return self._layers(self._parts.from_hidden.layers, hidden)
 

@@ -89,7 +89,7 @@ class _Pieces(Folding):
         return folded
 
     def forward(self, x: Tensor) -> Tensor:
-        """From `(pieces, 1, bands, frames)` to `(pieces, features)`."""
+        """Map segments `(segments, 1, bands, frames)` to features `(segments, features)`."""
         for index, (weight, bias, padding) in enumerate(self.folded(), 1):
             x = F.conv2d(x, weight, bias, padding=padding).relu_()
             if index in (1, 2, 4):
@@ -123,7 +123,7 @@ class _AttentionLayer(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
 
     def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
-        """`(items, pieces, width)`, where `beyond` is false."""
+        """Map `(items, segments, width)` to the same shape; `beyond` is true on padding."""
         x = self.norm1(x + self.self_attn(x, x, x, key_padding_mask=beyond, need_weights=False)[0])
         out: Tensor = self.norm2(x + self.linear2(F.relu(self.linear1(x))))
         return out
@@ -138,7 +138,7 @@ class _Attention(nn.Module):
         self.layers = nn.ModuleList(_AttentionLayer() for _ in range(2))
 
     def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
-        """From `(items, pieces, features)` to `(items, pieces, width)`."""
+        """Map `(items, segments, features)` to `(items, segments, width)`."""
         x = self.norm1(self.linear(x))
         for layer in self.layers:
             x = layer(x, beyond)
@@ -154,7 +154,7 @@ class _Pool(nn.Module):
         self.linear3 = nn.Linear(WIDTH, 1)
 
     def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
-        """From `(items, pieces, width)` to `(items, 1)`."""
+        """Map `(items, segments, width)` to scores `(items, 1)`."""
         weights = self.linear2(F.relu(self.linear1(x))).masked_fill(beyond[..., None], -torch.inf).softmax(1)
         out: Tensor = self.linear3((weights * x.masked_fill(beyond[..., None], 0.0)).sum(1))
         return out
@@ -168,7 +168,7 @@ class _BothEnds(nn.Module):
         self.lstm = BothWays(PER_PIECE, HIDDEN)
 
     def forward(self, x: Tensor, counts: Sequence[int]) -> Tensor:
-        """From `(items, pieces, features)` to `(items, 2 x hidden)`."""
+        """Map `(items, segments, features)` to `(items, 2 x hidden)`."""
         x = self.lstm.over(x, counts)
         last = (on_device(counts, x.device) - 1)[:, None, None].expand(-1, 1, HIDDEN)
         return torch.cat([x[..., :HIDDEN].gather(1, last)[:, 0], x[:, 0, HIDDEN:]], 1)

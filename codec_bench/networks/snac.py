@@ -46,8 +46,9 @@ class RaggedBatch:
         """Return a context in which the batch holds items of these lengths.
 
         Args:
-            lengths: in any unit. device: of the network. noise: as returned by `noise`, on the device; for the decoder
-                only.
+            lengths: in any unit.
+            device: of the network.
+            noise: as returned by `noise`, on the device; for the decoder only.
         """
         self._lengths, self._noise = uploaded(lengths, device), list(noise)
         try:
@@ -59,7 +60,8 @@ class RaggedBatch:
         """Draw the noise of every noise block in order, float32 `(items, 1, steps)`.
 
         Args:
-            frames: steps of each item at the decoder's input. generators: one on the CPU for each item's noise.
+            frames: steps of each item at the decoder's input.
+            generators: one on the CPU for each item's noise.
         """
         out = [np.zeros((len(frames), 1, rate * max(frames)), np.float32) for rate in self._rates]
         for row, (count, generator) in enumerate(zip(frames, generators, strict=True)):

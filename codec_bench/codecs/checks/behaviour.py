@@ -49,12 +49,12 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     together = _check_repeats_and_batches(codec, disagreeing(clips, codec.info.frame_rate_hz))
     steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
     listed = [
-        tried("length", lambda: _check_short_lengths(codec, clip)),
+        run_check("length", lambda: _check_short_lengths(codec, clip)),
         *check_formats(codec, clips, steady=steady),
-        *try_checks("last frame", lambda: check_clip_ends(codec, clip)),
-        tried("causal label", lambda: check_causality(codec, clip) if steady else unsteady),
-        tried("file", lambda: _check_files(codec, clip)),
-        tried("digital silence", lambda: _check_digital_silence(codec, clip)),
+        *run_checks("last frame", lambda: check_clip_ends(codec, clip)),
+        run_check("causal label", lambda: check_causality(codec, clip) if steady else unsteady),
+        run_check("file", lambda: _check_files(codec, clip)),
+        run_check("digital silence", lambda: _check_digital_silence(codec, clip)),
         *together,
     ]
     return without_consequences(listed)
@@ -76,7 +76,7 @@ def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, A
 def _check_repeats_and_batches(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     """Make the findings on repeats and batches for clips in hard batches."""
     batches = batches_of([clip.num_samples for clip in clips])
-    return try_checks("batch", lambda: compare_repeats_and_batches(codec, clips, one_by_one(codec, clips), batches))
+    return run_checks("batch", lambda: compare_repeats_and_batches(codec, clips, one_by_one(codec, clips), batches))
 
 
 def compare_repeats_and_batches(
@@ -92,11 +92,11 @@ def compare_repeats_and_batches(
     Returns:
         Three findings. Batches are not tested if the codec does not repeat its own output.
     """
-    unchanged = tried("input", lambda: _check_input(codec, clips))
-    again = tried("repeatable", lambda: _check_repetition(codec, clips, alone))
+    unchanged = run_check("input", lambda: _check_input(codec, clips))
+    again = run_check("repeatable", lambda: _check_repetition(codec, clips, alone))
     if again["state"] != "ok":
         return [unchanged, again, finding("batch", "not applicable", Diagnostic("same_output_needed"))]
-    together = tried("batch", lambda: _check_batches(codec, clips, alone, batches))
+    together = run_check("batch", lambda: _check_batches(codec, clips, alone, batches))
     if together["check"] == "repeatable":
         return [unchanged, together, finding("batch", "not applicable", Diagnostic("same_batch_needed"))]
     return [unchanged, again, together]
@@ -124,13 +124,18 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
         _LISTS[-1].append((os.path.abspath(os.fsdecode(args[0])), writes))
 
 
-def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run a check that returns one finding; it is `failed` if the codec raises."""
-    return try_checks(check, lambda: [look()])[0]
+def run_check(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Run a check that returns one finding; if the codec raises, it is `failed`."""
+    return run_checks(check, lambda: [look()])[0]
 
 
-def try_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Run a check that returns findings; one `failed` finding if the codec raises."""
+def run_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Run checks that return findings; if the codec raises, one `failed` finding.
+
+    Args:
+        check: the name of that finding.
+        look: the checks, called once.
+    """
     try:
         return look()
     except MemoryError:

@@ -51,7 +51,7 @@ class Amr(RatedCodec):
         self._frame_bytes = -(-bitrate_bps * frame // rate_hz // 8)
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
+        """Decode one item, without the codec's delay."""
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
@@ -81,7 +81,7 @@ class AmrNb(Amr):
         super().__init__("amr-nb", bitrate_bps, _RATE_HZ, _FRAME, DELAY_SAMPLES)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Speech bits of each frame."""
+        """Encode one item to the speech bits of each frame."""
         encoder = Encoder("libopencore_amrnb", "s16", _FRAME, self.bitrate_bps, {"dtx": "0"})
         packets = encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME))
         return [packet[1:] for packet in packets]

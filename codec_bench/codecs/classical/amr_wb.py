@@ -43,7 +43,7 @@ class AmrWb(Amr):
         _encoder()
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Speech bits of each frame."""
+        """Encode one item to the speech bits of each frame."""
         count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
         padded = np.pad(samples[0], (0, count * _FRAME - samples.shape[1]))
         pcm = np.clip(np.round(padded * 32768.0), -32768, 32767).astype(np.int16)

@@ -165,7 +165,7 @@ class BitstreamCodec(Codec):
 
     @classmethod
     def describe(cls, **options: Any) -> CodecInfo:
-        """The facts of one operating point, without loading."""
+        """Return `CodecInfo` of an operating point, without loading."""
         return cls(**options).info
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
@@ -301,7 +301,7 @@ def _plain(error: Exception) -> str:
 
 
 def _pack(samples: np.ndarray, length: int, sample_format: str) -> np.ndarray:
-    """Convert float samples to a sample format; a short piece is extended with silence."""
+    """Convert float samples to a sample format, zero-padded to `length`."""
     if samples.shape[1] < length:
         samples = np.pad(samples, ((0, 0), (0, length - samples.shape[1])))
     if sample_format.startswith("s16"):

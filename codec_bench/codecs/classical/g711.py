@@ -40,11 +40,11 @@ class _G711Stream(CodecStream):
         self._codec = codec
 
     def encode(self, segment: Audio) -> Codes:
-        """The packets of this piece."""
+        """Return the packets of this segment."""
         (codes,) = self._codec.encode([segment])
         return codes
 
     def decode(self, codes: Codes) -> Audio:
-        """The samples of these packets."""
+        """Decode these packets."""
         (audio,) = self._codec.decode([codes])
         return audio

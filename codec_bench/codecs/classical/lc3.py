@@ -59,7 +59,7 @@ class Lc3(RatedCodec):
             return [coder.encode(segment.tobytes(), size) for segment in pieces]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
+        """Decode one item, without the codec's delay."""
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:

@@ -49,7 +49,7 @@ class Opus(RatedCodec):
         super().__init__("opus", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Packets of one item, each of the same size."""
+        """Encode one item to packets of the same size."""
         frame = round(rate_hz * _FRAME_S)
         options = {"application": "audio", "vbr": "off", "frame_duration": f"{_FRAME_S * 1000:g}"}
         encoder = Encoder("libopus", "flt", frame, self.bitrate_bps, options)
@@ -83,7 +83,7 @@ def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
 
 
 def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
-    """Replace each missing packet by an empty frame of the same kind and length."""
+    """Replace each lost packet by an empty frame of its neighbour's kind and length."""
     last = next((packet for packet in packets if packet is not None), None)
     if last is None:
         raise UserError("no_packet")

@@ -97,7 +97,7 @@ class Sbc(RatedCodec):
         return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + frame.delay_samples, frame.samples))
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
+        """Decode one item, without the codec's delay."""
         frame = self._frame(rate_hz, channels)
         check_packet_sizes(self.info.name, packets, frame.bytes)
         return decode_packets("sbc", packets, rate_hz=rate_hz, channels=channels)[:, frame.delay_samples :]

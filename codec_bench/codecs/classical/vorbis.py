@@ -31,7 +31,7 @@ class Vorbis(BitstreamCodec):
         super().__init__(CodecInfo(f"vorbis-q{quality:g}", sample_rates_hz=_RATES_HZ, channels=(1, 2), causal=False))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Audio packets of one item."""
+        """Encode one item to audio packets, without the headers."""
         return _encoded(samples, rate_hz, self._quality)[1]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
@@ -47,7 +47,7 @@ def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
 
 
 def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, list[bytes]]:
-    """Headers and audio packets."""
+    """Encode with libvorbis; return header and audio packets."""
     import soundfile
 
     file = io.BytesIO()

@@ -52,7 +52,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
-        """Find the folder of the published weights on this machine; None if any is missing."""
+        """Find the folder of the published weights on this machine; None if incomplete."""
         from codec_bench.weights import lookup
 
         checkpoints = [lookup(name.format(**options)) for name in cls.checkpoints]

@@ -52,11 +52,11 @@ class BiCodec(PublishedCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec, without loading."""
+        """Return the codec's `CodecInfo`, without loading weights."""
         return code_info("spark-bicodec", _RATE_HZ, _HOP, _CODEWORDS)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone."""
+        """Encode each item to the codes that the reference gives for it alone."""
         from codec_bench.networks.speech_encoder import padded
         from codec_bench.networks.transfer import fetched
 
@@ -74,7 +74,7 @@ class BiCodec(PublishedCodec):
         return out
 
     def _encoded(self, waves: Any, clips: Any, lengths: Sequence[int]) -> Any:
-        """Both kinds of codes, of waves `(items, samples)` and clips of their speakers."""
+        """Encode waves `(items, samples)`, and their speakers from reference clips."""
         from codec_bench.networks.bicodec import speech_features
         from codec_bench.networks.ragged import each, ragged_lengths, uploaded
 
@@ -98,13 +98,13 @@ class BiCodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _decoded(self, semantic: Any, speaker: Any, frames: Sequence[int]) -> Any:
-        """Waves `(items, 1, samples)` of both kinds of codes."""
+        """Decode both kinds of codes to waves `(items, 1, samples)`."""
         from codec_bench.networks.ragged import ragged_lengths
 
         return self._net.decode(semantic, speaker, ragged_lengths(frames, self._device))[:, None]
 
     def _tensor(self, items: Sequence[np.ndarray]) -> Any:
-        """Codes `(1, count)` of each item as int64 `(items, longest)`."""
+        """Pad codes `(1, count)` of each item to an int64 tensor `(items, longest)`."""
         from codec_bench.networks.transfer import sent
 
         longest = max(item.shape[1] for item in items)

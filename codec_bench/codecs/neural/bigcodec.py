@@ -45,7 +45,7 @@ class BigCodec(NeuralCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec, without loading."""
+        """Return the codec's `CodecInfo`, without loading weights."""
         return code_info("bigcodec", _RATE_HZ, _HOP, _CARDINALITY)
 
     def _frames(self, num_samples: int) -> int:

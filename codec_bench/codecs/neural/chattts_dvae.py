@@ -50,7 +50,7 @@ class ChatTtsDvae(NeuralCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec, without loading."""
+        """Return the codec's `CodecInfo`, without loading weights."""
         return code_info("chattts-dvae", _RATE_HZ, 2 * _HOP, _ENTRIES, _CODEBOOKS)
 
     def _frames(self, num_samples: int) -> int:

@@ -86,7 +86,7 @@ class Dac(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="DAC", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -150,7 +150,7 @@ def _empty_net(facts: _DacModel, **sizes: int) -> Any:
 
 
 def _random_net(facts: _DacModel, *, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as large."""
+    """Build a network of seeded noise with codewords about as large as its latents."""
     import torch
 
     with seeded():

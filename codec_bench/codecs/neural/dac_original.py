@@ -35,7 +35,7 @@ def load_original(net: Any, path: Path) -> Any:
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """Rename tensors for transformers and fold gains; unknown names stay."""
+    """Rename the original package's tensors for transformers; fold weight norms."""
     out = {}
     for name, tensor in state.items():
         if name.endswith("weight_g"):

@@ -79,7 +79,7 @@ class Encodec(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="EnCodec", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -104,7 +104,7 @@ class Encodec(PublishedCodec):
             return self._encode_apart(batch) if self._device == "cpu" else self._encode_causal(batch)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length."""
+        """Decode each item, and cut it to its length."""
         for item in codes:
             self._check(item)
         with computing(self._device, "float32"):
@@ -136,7 +136,7 @@ class Encodec(PublishedCodec):
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
 
     def _encoded(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """Codes of waves `(items, channels, samples)`."""
+        """Encode waves `(items, channels, samples)` to codes."""
         if max(lengths) <= _SHORT_FRAMES * _HOP:  # such items are reflected at their end, so nothing may follow them
             return self._nearest(self._net.encoder(waves))
         return self._in_shape_of_waves(self._search, waves, lengths, _HOP)
@@ -280,12 +280,12 @@ def _chunk_frames(num_samples: int) -> list[int]:
 
 
 def _groups(lengths: Sequence[int], *, short: int) -> list[list[int]]:
-    """Group items for padded batches: all above `short` together, the others with their equals."""
+    """Group items for batches: all above `short` together, others by equal length."""
     return group_by_length([length if length <= short else 0 for length in lengths])
 
 
 def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
-    """Group equal lengths, at most `at_once` together."""
+    """Group items of equal length, at most `at_once` in a group."""
     groups = group_by_length(lengths)
     return [group[k : k + at_once] for group in groups for k in range(0, len(group), at_once)]
 
@@ -313,7 +313,7 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
 
 
 def _random_net(model_class: Any, config: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
+    """Build a network of seeded noise with codebooks about as wide as its latents."""
     import torch
     from torch import nn
 

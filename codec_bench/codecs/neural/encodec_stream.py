@@ -47,7 +47,7 @@ class EncodecStream(CodecStream):
         self._held = np.zeros((1, 0), np.float32)
 
     def encode(self, segment: Audio) -> Codes:
-        """Return the codes that this piece completes, for `num_samples` samples.
+        """Return the codes that this segment completes, for `num_samples` samples.
 
         Args:
             segment: a multiple of 320 samples; any other number of samples, or none, ends the signal.

@@ -120,7 +120,7 @@ class FunCodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="FunCodec", hint=f"it has {', '.join(_MODELS)}")
         each_bps = _RATE_HZ / _hop(model) * _BITS_PER_CODE
@@ -220,7 +220,7 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
+    """Build a network of seeded noise with codewords about as wide as its latents."""
     import torch
 
     from codec_bench.networks.funcodec import FunCodecNet

@@ -52,7 +52,7 @@ class HiggsAudioV2(NeuralCodec):
 
     @classmethod
     def describe(cls, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         count = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
         return code_info(f"higgs-audio-v2-{count}cb", _RATE_HZ, cls._hop, _CARDINALITY, count)
 
@@ -97,7 +97,7 @@ class HiggsAudioV2(NeuralCodec):
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
+    """Build a network of seeded noise with codebooks about as wide as its latents."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

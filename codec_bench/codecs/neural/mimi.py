@@ -86,7 +86,7 @@ class Mimi(NeuralCodec):
 
     @classmethod
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         count = check_codebooks("mimi", codebooks, _CODEBOOKS)
         name = f"mimi-{count}cb" + ("-streaming" if stream else "")
         return code_info(name, _RATE_HZ, _FRAME, _CARDINALITY, count, causal=True, lookahead_s=0.0)
@@ -174,7 +174,7 @@ def _frames(num_samples: int) -> int:
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
+    """Build a network of seeded noise with codebooks about as wide as its latents."""
     import torch
     from transformers import MimiConfig, MimiModel
 

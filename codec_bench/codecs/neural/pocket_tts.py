@@ -50,7 +50,7 @@ class PocketTtsCodec(CausalLatents):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts, without loading."""
+        """Return the codec's `CodecInfo`, without loading weights."""
         rate_hz = _RATE_HZ / cls._hop
         return CodecInfo(
             "pocket-tts", (_RATE_HZ,), frame_rate_hz=rate_hz, causal=True, lookahead_s=0.0, latents=_DIMENSIONS
@@ -64,7 +64,7 @@ class PocketTtsCodec(CausalLatents):
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input."""
+    """Build a network of seeded noise whose latents follow its input."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

@@ -42,14 +42,14 @@ def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
 
 
 def calm_residual_units(*parts: Any) -> None:
-    """Scale the last convolutions of DAC's residual units against growing sums."""
+    """Scale down the last convolutions of DAC's residual units: sums must not grow."""
     for block in (block for one in parts for block in one.block):
         for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
             unit.conv2.weight.mul_(0.3)
 
 
 def calm_branches(net: Any, *ends: str) -> None:
-    """Scale the last weights of residual branches against growing sums."""
+    """Scale down the last weights of residual branches: sums must not grow."""
     for name, parameter in net.named_parameters():
         if name.endswith(ends):
             parameter.mul_(0.3)

@@ -90,7 +90,7 @@ class Snac(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str) -> CodecInfo:
-        """The facts of one model, without loading; UserError if there is none."""
+        """Return `CodecInfo` of a model, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="SNAC", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -120,7 +120,7 @@ class Snac(PublishedCodec):
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length."""
+        """Decode each item, and cut it to its length."""
         from codec_bench.networks.transfer import sent
 
         for item in codes:
@@ -162,7 +162,7 @@ class Snac(PublishedCodec):
         return [self._padded(num_samples) // self._hop // stride for stride in self._strides]
 
     def _noise_of(self, item: Codes) -> Any:
-        """The generator of an item's noise, on the CPU for equal noise on every device."""
+        """Seed the generator of an item's noise; on the CPU it is equal for all devices."""
         import torch
 
         digest = hashlib.sha256(str(self._seed).encode())

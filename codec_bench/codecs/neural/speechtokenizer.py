@@ -49,7 +49,7 @@ class SpeechTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         rates = [_BPS_PER_CODEBOOK * count for count in range(1, _CODEBOOKS + 1)]
         if bitrate_bps not in rates:
             known = ", ".join(f"{bps / 1000:g}" for bps in rates)
@@ -86,7 +86,7 @@ def _load(weights: str | None) -> tuple[Any, str]:
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
+    """Build a network of seeded noise with codewords about as wide as its latents."""
     import torch
 
     from codec_bench.networks.speechtokenizer import SpeechTokenizerNet

@@ -43,7 +43,7 @@ class VibeVoiceCodec(CausalLatents):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts, without loading."""
+        """Return the codec's `CodecInfo`, without loading weights."""
         return CodecInfo(
             "vibevoice", (_RATE_HZ,), frame_rate_hz=_RATE_HZ / cls._hop, causal=False, latents=_DIMENSIONS
         )  # fmt: skip
@@ -65,14 +65,14 @@ class VibeVoiceCodec(CausalLatents):
 
 
 def _factor(samples: np.ndarray) -> np.float32:
-    """The gain of a clip before it is coded."""
+    """Return the gain that brings a clip to the encoder's level."""
     factor = _LEVEL / (np.sqrt(np.mean(np.square(samples))) + _EPS)
     peak = np.abs(samples * factor).max()
     return np.float32(factor / (peak + _EPS) if peak > 1 else factor)
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input."""
+    """Build a network of seeded noise whose latents follow its input."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

@@ -52,7 +52,7 @@ class WavTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
-        """The facts of one variant, without loading; UserError if there is none."""
+        """Return `CodecInfo` of a variant, without weights; UserError if unknown."""
         if frame_rate_hz not in _RATIOS:
             raise UserError("codec_frame_rate", frame_rate_hz=frame_rate_hz, hint="it runs at 75 or at 40")
         return code_info(checkpoint, _RATE_HZ, _RATE_HZ // frame_rate_hz, _CARDINALITY)
@@ -91,7 +91,7 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
+    """Build a network of seeded noise with codewords about as wide as its latents."""
     import torch
 
     from codec_bench.networks.wavtokenizer import WavTokenizerNet

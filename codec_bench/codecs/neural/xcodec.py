@@ -70,7 +70,7 @@ class Xcodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point, without loading; UserError if there is none."""
+        """Return `CodecInfo` of an operating point, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="X-codec", hint=f"it has {', '.join(_MODELS)}")
         count = _CODEBOOKS[-1] if codebooks is None else codebooks
@@ -114,7 +114,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _random_net(semantic: str, *, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
+    """Build a network of seeded noise with codebooks about as wide as its latents."""
     import torch
     from transformers import XcodecConfig, XcodecModel
 

@@ -95,7 +95,7 @@ class Xcodec2(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str = "xcodec2") -> CodecInfo:
-        """The facts of one model, without loading; UserError if there is none."""
+        """Return `CodecInfo` of a model, without weights; UserError if unknown."""
         if model not in _MODELS:
             raise UserError("no_variant", variant=model, name="X-codec2", hint=f"it has {', '.join(_MODELS)}")
         return code_info(model, _MODELS[model].rate_hz, _MODELS[model].hop, _CARDINALITY)

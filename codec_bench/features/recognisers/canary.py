@@ -101,5 +101,5 @@ class Canary(PiecewiseRecogniser):
         return ids
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the pieces of a signal."""
+        """Join the transcripts of a signal's segments, in order."""
         return {**super().result(parts, language), "language": language, "language_detected": False}

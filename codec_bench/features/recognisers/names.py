@@ -46,7 +46,7 @@ def resolve_recognisers(stem: str, variant: str | None) -> tuple[dict[str, str],
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """The languages of one recogniser; empty if it does not state them."""
+    """Return the base codes of a recogniser's languages; empty if it states none."""
     spec = Spec.parse(name)
     known = getattr(REGISTRY.resolve(spec.name), "languages_of", None)
     if known is not None:
@@ -55,7 +55,7 @@ def languages_of(name: str) -> tuple[str, ...]:
 
 
 def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
-    """The languages of all recognisers; empty if one does not state its own."""
+    """Return the languages of all recognisers of a metric; empty if one states none."""
     if otherwise is None:
         return tuple(by_language)
     known = [languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]
@@ -63,7 +63,7 @@ def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tu
 
 
 def protocol_of_recogniser(name: str) -> str:
-    """The protocol id of a recogniser, without its weights or package."""
+    """Return the protocol id of a recogniser, without its weights or package."""
     spec = Spec.parse(name)
     recogniser = REGISTRY.resolve(spec.name)
     protocol_id = getattr(recogniser, "protocol_id", None)

@@ -253,7 +253,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
 
 def _runs(best: Sequence[int], blank: int) -> list[Token]:
-    """Collapse the most probable token of each frame into tokens."""
+    """Collapse the most probable token of each frame into tokens with their frames."""
     out, at = [], 0
     for token, run in groupby(best):
         end = at + len(list(run))
@@ -270,13 +270,14 @@ def _predict(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tens
 
 
 def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> tuple[torch.Tensor, list[int]]:
-    """Compute log-mel spectrograms, each of its piece alone.
+    """Compute the log-mel spectrogram of each segment alone, and pad them to a batch.
 
     Args:
-        extractor: transformers' front end. pieces: float32 `(samples,)`.
+        extractor: transformers' front end.
+        pieces: segments, float32 `(samples,)`.
 
     Returns:
-        Float32 `(batch, bands, frames)` on the device, and each piece's own frames.
+        Float32 `(batch, bands, frames)` on the device, and the number of valid frames of each segment.
     """
     import torch
 
@@ -294,11 +295,12 @@ def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> t
 def masked(
     forward: Callable[..., Any], mels: torch.Tensor, counts: Sequence[int], still: Sequence[torch.Tensor] = ()
 ) -> Any:
-    """Run a network on masked spectrograms, on a GPU in one of a few shapes.
+    """Run a network on spectrograms, masked beyond their ends; on a GPU in few shapes.
 
     Args:
         forward: a function of the network's arguments for the spectrograms and their mask, and of each of `still`.
-        mels, counts: as returned by `spectrograms`. still: further tensors with a row per piece.
+        mels, counts: as returned by `spectrograms`.
+        still: further tensors with a row per segment.
     """
     from codec_bench.networks.batch_shapes import in_shape
     from codec_bench.networks.ragged import inside

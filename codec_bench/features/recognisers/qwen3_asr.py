@@ -113,7 +113,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the pieces of a signal."""
+        """Join the transcripts of a signal's segments, in order."""
         spoken = next((transcript.language for transcript in parts if transcript.language), "")
         result = super().result(parts, language)
         if spoken in UNSPACED:

@@ -75,7 +75,7 @@ def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
 
 
 def speech(signal: np.ndarray) -> list[tuple[int, int]]:
-    """Return the stretches of speech, (start, end) in samples, each at most 30 s.
+    """Find the segments of speech, (start, end) in samples, each at most 30 s.
 
     Reference implementation: faster-whisper's `get_speech_timestamps` with the options `VAD`.
     """
@@ -88,7 +88,7 @@ def speech(signal: np.ndarray) -> list[tuple[int, int]]:
 
 
 def grouped(spans: Sequence[tuple[int, int]], longest: int) -> list[list[tuple[int, int]]]:
-    """Group neighbouring spans of at most `longest` samples in total."""
+    """Join neighbouring spans (start, end) into groups of at most `longest` samples."""
     groups: list[list[tuple[int, int]]] = []
     length = 0
     for start, end in spans:

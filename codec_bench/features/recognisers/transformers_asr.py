@@ -226,7 +226,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
-        """As `PiecewiseRecogniser.protocol_id`, with the family's `whole_s`."""
+        """Return the id of a recogniser, without its weights; the family sets `whole_s`."""
         protocol = super().protocol_id(model, point)
         return protocol.replace(cls.decoding_id(), f"greedy/whole-to-{FAMILIES[model].whole_s:g}s", 1)
 
@@ -302,7 +302,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
 
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """Return the tokens of each piece's own frames, without the start token.
+        """Return the tokens of each segment's frames, without the start token.
 
         transformers runs the codec frame by frame, and on the first frame twice. Here it runs at once, with the first
         frame repeated: the same codes.
@@ -359,7 +359,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return PieceTranscript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
     def _merged(self, tokens: list[int], language: str | None) -> PieceTranscript:
-        """Join the tokens of frames, with equal neighbours merged."""
+        """Join the text of tokens, one or none per frame, with equal neighbours merged."""
         return self._joined(tokens, language, group_tokens=True)
 
     def _joined(self, tokens: list[int], language: str | None, **options: bool) -> PieceTranscript:
@@ -367,7 +367,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return PieceTranscript(str(text).strip(), language or "")
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the pieces of a signal, in order."""
+        """Join the transcripts of a signal's segments, in order."""
         result = super().result(parts, language)
         if language in UNSPACED:
             result["transcript"] = joined(parts, between="")

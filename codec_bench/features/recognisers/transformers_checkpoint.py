@@ -32,7 +32,8 @@ def check_kind(name: str, folder: Path, kind: str) -> None:
     """Refuse a checkpoint of another kind of model.
 
     Args:
-        name: of the recogniser, for the message. kind: the expected `model_type`.
+        name: the recogniser's name, for the message.
+        kind: the expected `model_type`.
 
     Raises:
         WeightsError: it states another kind, or none.
@@ -43,12 +44,12 @@ def check_kind(name: str, folder: Path, kind: str) -> None:
 
 
 def parts_of(folder: Path, rate_hz: int, extractor: str, tokenizer: str, **options: Any) -> tuple[Any, Any]:
-    """Load the front end and the tokens of a checkpoint.
+    """Load the front end and the tokeniser of a checkpoint.
 
     Args:
         rate_hz: the expected rate of the front end.
         extractor, tokenizer: the names of their classes in transformers.
-        options: further arguments of the tokens.
+        options: further arguments of the tokeniser.
 
     Raises:
         WeightsError: they cannot be read, or the front end has another rate.

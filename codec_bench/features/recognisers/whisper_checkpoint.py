@@ -60,7 +60,7 @@ MODELS = tuple(_FACTS)
 
 
 def facts_of(model: str) -> CheckpointSize:
-    """Return the size of a checkpoint.
+    """Return the size of a published checkpoint by the model's name.
 
     Raises:
         UserError: no such model.
@@ -127,7 +127,7 @@ def parse_point(model: str, point: str | None) -> WhisperPoint:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """A recogniser's id without weights and library.
+    """Return a recogniser's protocol id, which names neither weights nor library.
 
     Raises:
         UserError: no such model or point.
@@ -181,7 +181,7 @@ def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
 
 
 def languages_of(model: str) -> tuple[str, ...]:
-    """The base codes of a model's languages, aliases included."""
+    """Return the base codes of a model's languages, aliases included."""
     return facts_of(model).languages
 
 

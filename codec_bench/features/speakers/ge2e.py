@@ -227,7 +227,7 @@ def spoken(signal: np.ndarray) -> np.ndarray:
 
 
 def partial_starts(num_samples: int) -> list[int]:
-    """Return the partials' first frames: every 77; the last if 3/4 of it is covered."""
+    """Return the first frames of the partials: every 77; the last if 3/4 is covered."""
     frames = math.ceil((num_samples + 1) / HOP)
     starts = list(range(0, max(1, frames - PARTIAL_FRAMES + PARTIAL_STEP + 1), PARTIAL_STEP))
     coverage = (num_samples - starts[-1] * HOP) / (PARTIAL_FRAMES * HOP)

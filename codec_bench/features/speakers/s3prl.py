@@ -134,7 +134,7 @@ def protocol(upstream: str) -> str:
 
 @contextmanager
 def mended() -> Iterator[None]:
-    """Add torchaudio's two removed names while s3prl is imported and builds upstreams.
+    """Restore two removed names of torchaudio while s3prl is imported or builds.
 
     torchaudio 2.9 removed `set_audio_backend` and `sox_effects`, from which s3prl 0.4.18 imports. No upstream needs
     them.
