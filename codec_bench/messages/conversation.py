@@ -46,6 +46,7 @@ SENTENCES = {
         "sound_after_answer": ("sound of the answer '{answer}' came after the service had ended it or started another"),
         "session_not_begun": "the service did not begin the session within {limit_s:g} s",
         "session_too_long": "the session was not over after {longest_s:g} s, the longest that the script allows",
+        "service_rate": "the service speaks at {stated} Hz; expected {expected} Hz",
         "clock_went_back": "the clock went back by {by_s:.3f} s",
         "needs_parselmouth": "pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'",
     },

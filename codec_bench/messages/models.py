@@ -22,6 +22,7 @@ SENTENCES = {
         "reply_unreadable": "the reply of {url} cannot be read: {cause}",
         "sent_often": "{cause}; the question was sent {times} times",
         "reply_too_large": "the reply is longer than {most_mib} MiB",
+        "event_not_json": "an event is not JSON: {text}",
         "reply_not_json": "expected JSON, got {found}: {text}",
         "reply_not_audio": "expected audio, got {found}: {text}",
         "answers_file_too_large": "the file of answers is longer than {most_gib} GiB",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from refusals import refuses
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, MissingExtra, UnknownName, UserError, beginning, first_of
 
 
@@ -48,3 +50,12 @@ def test_what_is_cut_says_how_much_is_excluded():
     assert first_of(names, 2, "; ") == "n0; n1 and 1,232 more"
     assert beginning("abc", 3) == "abc"
     assert beginning("x" * 2_000, 5) == "xxxxx … (1,995 more characters are in the record)"
+
+
+def test_an_error_is_expected_by_its_class_and_code():
+    with refuses("no_file", error=ValueError, path="a.wav"):
+        raise ValueError(Diagnostic("no_file", path="a.wav"))
+    with pytest.raises(ValueError), refuses("no_file"):
+        raise ValueError(Diagnostic("no_file", path="a.wav"))
+    with pytest.raises(AssertionError), refuses("no_folder"):
+        raise UserError("no_file", path="a.wav")

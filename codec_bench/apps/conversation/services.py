@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar
 
 from codec_bench.apps.conversation.session import Partner, ServiceEvent
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import from_base64
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import optional_text
@@ -180,4 +181,4 @@ def _check_session_rate(session: Any, rate_hz: int) -> None:
 def _check_rate(stated: Any, rate_hz: int) -> None:
     """Raise RequestFailed for another sample rate than stated, if any."""
     if stated not in (None, rate_hz, str(rate_hz)):
-        raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
+        raise RequestFailed(Diagnostic("service_rate", stated=stated, expected=rate_hz))

@@ -48,7 +48,7 @@ def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) 
     try:
         event = parse_json(message)
     except ValueError:
-        raise Retryable(f"an event is not JSON: {clean(str(message))}") from None
+        raise Retryable(Diagnostic("event_not_json", text=clean(str(message)))) from None
     return parse_reply(read, event, "event")
 
 

@@ -65,11 +65,11 @@ def test_nothing_stops_where_nothing_interrupts():
 
 def test_errors_of_openai_realtime():
     model = service("gpt-realtime-2.1")
-    with pytest.raises(Retryable, match="overloaded"):
+    with refuses("service_error", message="overloaded", error=Retryable):
         transcribe(model, type="error", error={"type": "server_error", "message": "overloaded"})
     with refuses("body_layout", error=RequestFailed):
         transcribe(model, type="response.output_audio.delta")
-    with pytest.raises(Retryable, match="not JSON"):
+    with refuses("event_not_json", error=Retryable):
         model.read_message("{")
 
 
@@ -93,7 +93,7 @@ def test_gemini_live():
     assert got.stops and got.ended == "cut"
     assert transcribe(model, serverContent={"turnComplete": True}).ended == "whole"
     other = {"inlineData": {"mimeType": "audio/pcm;rate=16000", "data": CODED}}
-    with pytest.raises(RequestFailed, match="16000 Hz; expected 24000 Hz"):
+    with refuses("service_rate", stated="16000", expected=24000, error=RequestFailed):
         transcribe(model, serverContent={"modelTurn": {"parts": [other]}})
 
 
