@@ -44,8 +44,8 @@ GIVES_BACK_FROM = 1_300_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
 AND_AFTER = 100_000_000
 """Bytes that it may then take before it looks again, within a file."""
-ALL_AFTER = 150_000_000
-"""Bytes that it may take before objects of earlier files are looked at again: they may have become garbage since."""
+ALL_AFTER = 100_000_000
+"""Bytes that it may keep after a file before it looks at objects of earlier files again: some may be garbage now."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 32 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
@@ -53,14 +53,17 @@ of its own.
 """
 HELD = pytest.StashKey[int]()
 """The least that this process has held since it last gave memory back."""
+AFTER_FILE = pytest.StashKey[int]()
+"""The least that it held after the last file. During a file, its networks are in use and count in `HELD`."""
 SEARCHED = pytest.StashKey[int]()
 """What this process held after all of its objects were last looked at."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
-# The files that cost most, the costliest first, by `make test-times`. `make test` begins with them, so that
-# no process still runs one when the others have ended; `make test-core` leaves them out.
+# The file that takes most memory, then those that cost most, by `make test-times`. `make test` begins with them, so
+# that no process still runs one when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [
+    "features/test_utmos.py",  # its network takes 0.7 GB, and a new process holds least
     "gpu/test_features.py",
     "report/test_browser.py",
     "codecs/test_contract.py",
@@ -88,7 +91,6 @@ LONG_FILES = [
     "metrics/test_visqol.py",
     "kernels/test_dnsmos.py",
     "apps/judging/test_words.py",
-    "features/test_utmos.py",
     "models/test_isolated.py",
     "apps/profiling/test_command.py",
     "workers/test_host.py",
@@ -495,23 +497,28 @@ def let_go(module) -> None:
 
 def give_back(config: pytest.Config, growth: int, *, freezes: bool = False) -> None:
     """Throws garbage away and returns free memory to the system, if this process holds much and has grown by more than
-    `growth` bytes. With `freezes`, later searches pass by what is left.
+    `growth` bytes. With `freezes`, after a file, later searches pass by what is left.
     """
     holds = resident_bytes(os.getpid())
-    least = min(holds, config.stash.get(HELD, holds))
+    least = min(holds, config.stash.get(AFTER_FILE if freezes else HELD, GIVES_BACK_FROM))
     if holds > GIVES_BACK_FROM and holds >= least + growth:
-        search_all = holds >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER
-        if search_all:
+        least = search_garbage()
+        if freezes and least >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER:
             gc.unfreeze()
-        gc.collect()
-        if search_all or freezes:
+            least = config.stash[SEARCHED] = search_garbage()
+        if freezes:
             gc.freeze()
-        with suppress(OSError, AttributeError):  # the C library has no such function
-            ctypes.CDLL(None).malloc_trim(0)
-        least = resident_bytes(os.getpid())
-        if search_all:
-            config.stash[SEARCHED] = least
     config.stash[HELD] = least
+    if freezes:
+        config.stash[AFTER_FILE] = least
+
+
+def search_garbage() -> int:
+    """Throws garbage away and returns free memory to the system; returns the bytes that this process then holds."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # the C library has no such function
+        ctypes.CDLL(None).malloc_trim(0)
+    return resident_bytes(os.getpid())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
