@@ -115,7 +115,11 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: BenchmarkRequest
 ) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
-    """The benchmarks with their controls, and why requested ones are impossible."""
+    """Pair each benchmark with the requested control and its useful controls.
+
+    Returns:
+        The pairs, and the error of each benchmark that has no controls.
+    """
     mine: list[Planned] = [(one, request.control) for one in fitting]
     without: dict[tuple[str, Control], UserError] = {}
     for one in fitting if request.controls else ():

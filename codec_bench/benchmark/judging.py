@@ -203,7 +203,7 @@ class _JudgeVerdicts:
         return answer_of(exchange, reading, keep_reasoning=self._metric.is_official)
 
     def _reading(self, exchange: Exchange) -> Reading:
-        """The words of an answer for the judge: those of scoring, or all. A judge that hears gets the sound anyway."""
+        """Return the answer's text for the judge: post-processed, raw or transcribed."""
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
         text_now = None if text is None else answer_text(text, keep_reasoning=official)
@@ -388,7 +388,7 @@ def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> Send
 
 
 def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
-    """Facts about judges before they cost anything: tests and ends of service."""
+    """Describe each judge's tests, published use and end of service, for the user."""
     notices: dict[str, None] = {}
     named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():

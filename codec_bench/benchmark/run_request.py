@@ -160,7 +160,11 @@ def open_writer(
 
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme:
-    """A benchmark's scoring scheme; `answer_steps` undo the prompt's format first."""
+    """Build the scoring scheme of a benchmark for a request.
+
+    Args:
+        answer_steps: the prompt's post-processing steps, which precede those of the benchmark.
+    """
     gpu = has_gpu(request.running.device)
     steps_by_metric = {
         name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.metric_steps.items()
@@ -211,7 +215,7 @@ def _judge_name(judge: str) -> str:
 
 
 def score_rules(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[str, Any]:
-    """Everything that changes a score, as JSON values."""
+    """Collect what determines the scores: metrics, steps and judges, as JSON values."""
     judges = {}
     if scheme.judged:
         for label, name in labelled_judges(request).items():

@@ -107,12 +107,15 @@ def recorded_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
 
 
 def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name: str) -> dict[str, list[str]]:
-    """The record's entry of columns that break results down, or nothing.
+    """Check the columns of `--by` and return the record's entry `by`.
 
     Args:
         by: names, or one string with commas; None for none.
-        samples: of the run.
-        name: of the data, for messages.
+        samples: samples of the run.
+        name: name of the data for messages.
+
+    Returns:
+        `{"by": COLUMNS}`, or an empty dictionary without columns.
 
     Raises:
         UserError: the data have no such column, or one with too many values.

@@ -216,7 +216,11 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
 
 
 def folder_repository(folder: str, name: str, revision: str | None) -> Repository:
-    """A folder in the hub's layout.
+    """Open a downloaded data set in the hub's folder layout.
+
+    Args:
+        name: name of the data set for messages.
+        revision: the requested commit or branch; only a different commit is an error.
 
     Raises:
         UserError: it was downloaded from another commit than the requested one.

@@ -178,7 +178,7 @@ def _type_words(feature: Any) -> str:
 
 
 def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:
-    """The rows at the chosen positions (None for all), with positions from 0. Reading stops at the last one."""
+    """Yield the rows at sorted positions (None for all) and their positions."""
     if chosen is None:
         yield from enumerate(rows)
         return

@@ -243,7 +243,14 @@ def _entries_of(
     texts: Mapping[str, Mapping[str, bytes]],
     wrong: Diagnostic | None,
 ) -> list[_TarEntry]:
-    """The samples of one key; `sounds` and `texts` are by what is between key and suffix."""
+    """Group the members of one key to samples.
+
+    Args:
+        key: path of the members without suffixes.
+        sounds: (name, offset, bytes) by the part of the name between key and suffix.
+        texts: JSON and text members by the same part.
+        wrong: problem of a member, which fails the sample.
+    """
     if wrong is not None:
         return [_TarEntry(key, problem=wrong)]
     if len(sounds) < 2:

@@ -50,7 +50,10 @@ class SizePlan(NamedTuple):
 
 
 def plan(content: Content, name: str) -> SizePlan:
-    """Compare the header of a file with its bytes.
+    """Compare the sizes in a file's header with its bytes, for each format.
+
+    Returns:
+        How to decode the file: rewritten content, whether FFmpeg is needed, and the expected number of samples.
 
     Raises:
         AudioError: the file is truncated, or holds audio that its header does not count.

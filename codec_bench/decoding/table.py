@@ -87,7 +87,7 @@ def _count(text: str) -> bool:
 
 
 def read_located(locator: Locator) -> Decoded:
-    """Decode one clip of a table: all channels, at its own rate.
+    """Decode an audio cell of a table: all channels, at the file's sample rate.
 
     Raises:
         AudioError: table, column, row or item is missing, or the table or the audio is broken.

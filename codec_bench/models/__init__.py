@@ -209,7 +209,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
 
 
 def served_words(name: str, *, today: date | None = None) -> str:
-    """Return how long a service goes on serving a model; empty without an end."""
+    """Describe when a service stops serving a model; empty if no end is near."""
     if not _has_config(name):
         return ""
     config = _config(name)

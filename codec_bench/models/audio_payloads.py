@@ -49,7 +49,7 @@ def pcm16_base64(clip: Sound) -> str:
 
 
 def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
-    """Split audio into pieces of `piece_s` seconds, each as `pcm16_base64`."""
+    """Split audio into chunks of `piece_s` seconds, each as `pcm16_base64`."""
     audio = clip.read()
     signal, step = audio.samples[:, : audio.num_samples], int(piece_s * audio.sample_rate_hz)
     starts = range(0, signal.shape[1], step)
@@ -79,7 +79,7 @@ def from_hex(text: Any) -> bytes:
 
 
 def from_pieces(parts: Sequence[Any]) -> bytes:
-    """Decode base64 in pieces: each coded separately, or one text cut anywhere."""
+    """Decode base64 chunks: each encoded separately, or one text cut anywhere."""
     if any(isinstance(chunk, str) and len(chunk) % 4 for chunk in parts):
         return from_base64("".join(map(str, parts)))
     return b"".join(from_base64(chunk) for chunk in parts)

@@ -54,7 +54,7 @@ class ModelInfo:
 
 
 class Model(ABC):
-    """Something that answers requests, between one `start` and one `close`.
+    """A model that answers requests; `start` is called before, `close` after them.
 
     Attributes
         info: the facts that the model declares.
@@ -128,7 +128,7 @@ class Model(ABC):
 
     @abstractmethod
     async def ask(self, request: Request) -> Response:
-        """Return one answer; an error gives a failed or refused response, no exception."""
+        """Send a request and return its response; errors give failed responses."""
 
     def log_likelihood(self, request: Request) -> float:
         """Return the log-likelihood of the request's audio in nats, for speech LMs.

@@ -93,7 +93,7 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
 
 
 def window_of(options: Windows | None, info: ModelInfo) -> float | None:
-    """Return the window length for long audio in seconds; None if it is cut."""
+    """Return the window length in seconds for long audio; None without windows."""
     longest = info.window_s if options is None or info.window_s is not None else info.limit_s
     if options is None:
         return longest

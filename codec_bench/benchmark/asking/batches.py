@@ -203,7 +203,7 @@ class Batched:
             self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{cause}"
 
     async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
-        """Find out what became of a submission, and drop an entry that the service does not have.
+        """Look for a submitted batch at the service; drop its entry if there is none.
 
         Raises:
             UserError: the batch may still appear.
@@ -263,7 +263,7 @@ class Batched:
         file.begin()
 
     async def _send_alone(self, request: Request) -> Response | None:
-        """Send one request on its own; None if a limit is reached."""
+        """Send a request outside of batches; None if the budget is exhausted."""
         if self._spending is not None and not await self._spending.begin():
             return None
         response = await send_request(self._model, request)

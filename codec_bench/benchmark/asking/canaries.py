@@ -77,7 +77,7 @@ class Watch:
         await self.compare()
 
     async def note(self, question: Question, request: Request, response: Response) -> None:
-        """Count an answer of this session. Every 500 answers the canaries are repeated."""
+        """Count a new answer; after `every` answers, repeat the canary questions."""
         if response.status != "ok" or response.cached:
             return
         by = response.state

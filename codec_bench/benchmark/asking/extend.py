@@ -22,7 +22,9 @@ from codec_bench.store.tables import storable
 
 
 def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The request in the size of the existing record; without one, the request itself.
+    """Return the request with the limit and repeats of the existing record.
+
+    Without a record it is the request itself.
 
     Args:
         requested: the current request.

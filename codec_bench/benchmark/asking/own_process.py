@@ -38,9 +38,12 @@ class ProcessEnded(Exception):
 
 
 def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Model:
-    """Load a model; a user's own code answers in a separate process.
+    """Load a model; the user's custom code runs in a separate process.
 
     Models of a service stay in this process, because they compute nothing here.
+
+    Args:
+        name: a registered model, a configuration file or custom code (`FILE.py:CLASS`).
 
     Raises:
         UserError: as for `load_model`.

@@ -204,7 +204,7 @@ class Asking:
         return request
 
     def _take_response(self, conversation: QuestionRounds, request: Request, response: Response) -> None:
-        """Take a response: the last one of a question, or one before another round."""
+        """Record the response of a conversation's round; queue the next round if any."""
         answer = self._record(
             conversation.number, request, response, None if conversation.is_last else len(conversation.earlier) + 1
         )
@@ -355,14 +355,14 @@ class TooLong(UserError):
 
 
 def check_length(request: Request, info: ModelInfo) -> Request:
-    """Return the request if the model takes its sounds whole.
+    """Raise TooLong if a recording is longer than the model accepts uncut.
 
     Args:
-        request: its sounds are decoded if the model has a limit. The model reports an unreadable sound itself.
-        info: the facts of the model. One that reads long sounds in windows takes any length.
+        request: its audio is decoded if the model has a limit. The model reports unreadable audio itself.
+        info: the facts of the model. One that reads long audio in windows accepts any length.
 
     Raises:
-        TooLong: a sound is longer than the model takes.
+        TooLong: a recording is longer than `info.limit_s`.
     """
     if info.limit_s is None or info.window_s is not None:
         return request

@@ -41,7 +41,7 @@ class QuestionRounds:
 
     @property
     def rounds(self) -> int:
-        """How many answers the question takes."""
+        """Number of answers in the conversation of this question."""
         return rounds_of(self.full_request)
 
     @property
@@ -82,7 +82,7 @@ class QuestionRounds:
 
 
 def rounds_of(request: Request) -> int:
-    """How many answers a request takes; all but the last are empty turns."""
+    """Return the number of answers to a request: its empty turns, and the last one."""
     return 1 + sum(not turn.content for turn in request.messages)
 
 

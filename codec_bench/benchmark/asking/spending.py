@@ -49,7 +49,7 @@ class Budget:
         return None if self.stopped is None else self.stopped + spent
 
     def limit_error(self, held_back: int, unit: str = "question") -> UserError:
-        """The error of a reached limit, with the number of questions or verdicts not sent."""
+        """Return the error of a reached limit; `held_back`: questions that were not sent."""
         were = "s were" if held_back != 1 else " was"
         return UserError(
             "spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were, hint=self.hint

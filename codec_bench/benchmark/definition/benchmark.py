@@ -64,7 +64,7 @@ class Benchmark:
 
     @property
     def wants(self) -> Wants:
-        """What a model must answer with."""
+        """Type of the model's output: text, audio or likelihoods."""
         return self.spec.wants
 
     @property
@@ -221,7 +221,7 @@ class Benchmark:
 
     @property
     def request_facts(self) -> dict[str, Any]:
-        """What changes a question or an answer, except prompt and model, as JSON values."""
+        """Fields of the definition that affect questions or answers, as JSON values."""
         # The speaker changes no question, only intervals.
         data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", "obtain", SPEAKER} - {"revision"})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]

@@ -53,7 +53,7 @@ def is_judge_metric(name: str) -> bool:
 
 
 def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
-    """The names of a metric in a record, each with its judge, if any."""
+    """Return the recorded names of a metric (`NAME`, `NAME@JUDGE`) with their judges."""
     if not is_judge_metric(name) or not judges:
         return {name: None}
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}

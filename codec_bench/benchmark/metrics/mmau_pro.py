@@ -23,7 +23,7 @@ _RELATIONS = ("at least", "at most", "range")
 
 
 def keeps(text: str, kind: str, arguments: Arguments) -> bool:
-    """Whether an answer keeps the instruction of a question; an unknown one never.
+    """Whether an answer follows an instruction; False if the instruction is unknown.
 
     Args:
         kind: the instruction, a key of `KINDS`.

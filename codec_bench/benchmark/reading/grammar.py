@@ -111,12 +111,12 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 
 def decide_options(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
-    """The options that a text decides for: one, several if open, or none.
+    """Return the options that an answer chooses; several if it stays undecided.
 
     Args:
-        text: as `fold_text` gives it.
+        text: as `fold_text` returns it.
         mentions: in any order.
-        options: how many options there are.
+        options: number of options.
     """
     last = max(_CORRECTS.finditer(text), key=re.Match.start, default=None)
     start = last.end() if last is not None and last.start() else 0
@@ -172,7 +172,7 @@ def _groups(text: str, masked: str, mentions: Sequence[Mention]) -> Iterator[Gro
 
 
 def joins(text: str, end: int, start: int) -> bool:
-    """Whether the text between two mentions joins them."""
+    """Whether only a conjunction is between two mentions (`end` of one to `start`)."""
     return start - end <= REACH and _patterns()["join"].fullmatch(text, end, start) is not None
 
 

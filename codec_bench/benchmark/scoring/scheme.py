@@ -88,7 +88,7 @@ class Scheme:
 
     @property
     def read_along(self) -> tuple[str, ...]:
-        """The sound metrics without a number here that others read, each once."""
+        """Audio metrics that are no result themselves, but inputs of other metrics."""
         names = (name for metric in self.alone.values() for name in metric.sound_metrics)
         return tuple(dict.fromkeys([*self.transcripts, *names]))
 
@@ -106,7 +106,7 @@ class Scheme:
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool,
         seed: int | None = None,
     ) -> Plan:  # fmt: skip
-        """The engine's plan for spoken answers in some languages, or any (None)."""
+        """Plan the audio metrics of spoken answers; `languages` None allows any."""
         settings = {name: values for name, values in options.items() if name in self.features}
         return build_plan([build_generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
 

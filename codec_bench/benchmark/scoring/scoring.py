@@ -176,7 +176,7 @@ def text_of(exchange: Exchange) -> str | None:
 
 
 def answer_text(text: str, *, keep_reasoning: bool) -> str:
-    """Return an answer, by default without its reasoning."""
+    """Remove the model's reasoning from an answer, unless `keep_reasoning`."""
     return text if keep_reasoning else cut_reasoning(text).text
 
 
@@ -217,7 +217,7 @@ def _duration_s(path: Path | None) -> float | None:
 
 
 def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
-    """The score of an answer that is missing or unparsed, with the reason."""
+    """Build the score without a value of a missing, refused or unparsed answer."""
     status: Status = "failed"
     if exchange.answer.status == "ok":
         status = "unparsed"
@@ -438,7 +438,7 @@ def _spoken_samples(exchange: Exchange) -> list[Sample]:
 
 
 def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
-    """Score all answers by the set metrics, every time: one answer changes all scores."""
+    """Score all answers again by metrics of a whole set, such as corpus BLEU."""
     if not scheme.sets:
         return
     sets: dict[int, list[Exchange]] = {}

@@ -78,7 +78,10 @@ LAYOUTS = (
 
 
 def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[str]] | None:
-    """The layout of a folder or of a file in it, with its texts, or None.
+    """Recognise the layout of a folder, or of the named file in it.
+
+    Returns:
+        The layout and its text files, or None if no layout matches.
 
     Raises:
         UserError: the folder has several layouts, or several lists of a single-list layout.

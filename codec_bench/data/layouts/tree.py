@@ -140,10 +140,15 @@ def _whole_gzip(path: str) -> Iterator[None]:
 
 
 def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
-    """The locator of a segment of a sound.
+    """Return the locator of a segment of an audio file.
+
+    Args:
+        begin_s, end_s: in seconds; None for the end of the file.
+        where: place of the entry for messages, such as `line 3 of segments`.
+        channel: None for all.
 
     Raises:
-        Unclear: the segment is empty, or ends after the sound by its header.
+        Unclear: the segment is empty, or ends after the audio by its header.
     """
     if begin_s < 0 or (end_s is not None and end_s <= begin_s):
         cause = Diagnostic("segment_order", begin_s=begin_s, end_s=end_s)

@@ -131,7 +131,7 @@ class Client(RetryPolicy):
     async def send_once(
         self, method: str, path: str, read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]], **body: Any
     ) -> T:
-        """Send one request a single time, because a repetition would do harm; see `send`.
+        """Send a request without retries, because a repetition would do harm; see `send`.
 
         Raises:
             Retryable: there is no answer; the service may have acted on the request all the same.
@@ -222,7 +222,12 @@ class Client(RetryPolicy):
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
     ) -> Retryable | RequestFailed | Denied:
-        """Return the exception for a reply that is not a success."""
+        """Convert an HTTP error reply to an exception: retry, fail or deny.
+
+        Args:
+            status: HTTP status.
+            text: body of the reply.
+        """
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
         reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")

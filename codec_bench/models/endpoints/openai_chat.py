@@ -35,19 +35,7 @@ SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
 
 @dataclass(slots=True)
 class ChatReply:
-    """An answer collected from a complete reply or from the pieces of a stream.
-
-    Args:
-        text, transcript, audio: the pieces so far; the audio is base64.
-        refusal: the text with which the model declined.
-        reasoning: reasoning outside the answer.
-        finish: why the answer ended.
-        usage: counts of tokens.
-        first_s: seconds from the request to the first piece.
-        tools: number of tool calls.
-        speaker: the choice that holds the text.
-        model, revision: the answering model and its state, as the service names them.
-    """
+    """An answer collected from a complete reply or from the events of a stream."""
 
     text: list[str] = field(default_factory=list)
     transcript: list[str] = field(default_factory=list)

@@ -227,7 +227,7 @@ class OpenAiLiveTranscription(SocketModel):
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
-        """Return the session, the audio in pieces, and the end of the turn, as JSON."""
+        """Return the session, the audio in chunks, and the end of the turn, as JSON."""
         transcription: dict[str, Any] = {"model": self.model, **self.named_parameters(request)}
         language = request.fields.get("language")
         if language is not None and self.languages.get(language, language) is not None:

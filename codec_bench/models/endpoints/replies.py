@@ -43,11 +43,7 @@ def error_of(text: str) -> tuple[str, set[str]]:
 
 
 async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the pieces of the body as they arrive.
-
-    Raises:
-        RequestFailed: the body is longer than `MAX_BYTES`.
-    """
+    """Yield the chunks of a response body as they arrive."""
     size = 0
     async for chunk in response.content.iter_any():
         size += len(chunk)

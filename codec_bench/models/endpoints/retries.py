@@ -139,7 +139,7 @@ class RequestGate:
 
 
 class HeldSlots:
-    """The gate's slots that a question holds until its answer is stored."""
+    """Slots of the request gate that a question occupies until its answer is stored."""
 
     def __init__(self) -> None:
         self._at: list[RequestGate] = []
@@ -151,7 +151,7 @@ class HeldSlots:
         self._waiting.append((gate, slot))
 
     def hold(self, gate: RequestGate) -> None:
-        """Hold one more slot, unless the question is over."""
+        """Occupy another slot, unless the question is finished."""
         if self._over:
             return
         gate.held += 1
@@ -162,7 +162,7 @@ class HeldSlots:
             slot.set_result(None)
 
     def take(self, gate: RequestGate) -> bool:
-        """Use a held slot for the question's next request; returns whether there was one."""
+        """Use an occupied slot for the next request; return whether there was one."""
         if gate not in self._at:
             return False
         self._at.remove(gate)

@@ -101,7 +101,12 @@ class SocketModel(RemoteModel):
 
     @abstractmethod
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """Add a message to the answer; return whether the session is ready or done.
+        """Add a message of the service to the answer; return its state.
+
+        Args:
+            event: the parsed message.
+            written: the answer so far.
+            began: start of the request by `time.monotonic`.
 
         Raises:
             Retryable, RequestFailed, Denied: the message is an error.

@@ -109,7 +109,15 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> str:
-    """Return the dtype. `auto` is float32 on the CPU, and the checkpoint's on a GPU."""
+    """Resolve `auto`: float32 on the CPU, else the checkpoint's or bfloat16.
+
+    Args:
+        name: name of the model for messages.
+        config: the checkpoint's `config.json`.
+
+    Raises:
+        UserError: the dtype is unknown.
+    """
     if dtype not in DTYPES:
         raise UserError("model_dtype", model=name, dtype=dtype, hint=f"expected {', '.join(DTYPES)}")
     if dtype != "auto":
