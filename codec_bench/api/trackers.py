@@ -43,7 +43,6 @@ class TrackerData:
     """Content to write at one moment.
 
     Args:
-        step: number of finished items.
         rows: the table of the summary.
         sounds: new ones.
         plots: PNG by name.
@@ -74,7 +73,6 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
     Args:
         target: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Defaults: the project
             `codec-bench`, MLflow's own setting, and the folder `tensorboard` in the run folder.
-        folder: of the run.
         config: the request.
 
     Raises:

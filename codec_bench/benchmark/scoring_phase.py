@@ -35,7 +35,6 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, b
     """Score the recorded answers of one benchmark and model.
 
     Args:
-        model: name of the model that answered.
         folder: folder of all runs.
         budget: the command's budget, judges included.
 

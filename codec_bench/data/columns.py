@@ -111,7 +111,6 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
 
     Args:
         by: names, or one string with commas; None for none.
-        samples: samples of the run.
         name: name of the data for messages.
 
     Returns:

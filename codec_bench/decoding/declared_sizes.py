@@ -40,7 +40,6 @@ class SizePlan(NamedTuple):
         content: replacement bytes with a correct header; None for the file's own.
         needs_ffmpeg: whether libsndfile would misread the file.
         ends: the possible numbers of decoded samples; None if unknown.
-        least: the fewest decoded samples.
     """
 
     content: bytes | None = None

@@ -35,7 +35,6 @@ class RunChecks:
 
     Args:
         clips: audio files for the checks; empty for no checks.
-        folder: for temporary files.
         done: systems without need.
 
     Attributes:

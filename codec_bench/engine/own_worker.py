@@ -39,7 +39,6 @@ class SingleWorkerPool(Pool):
 
     Args:
         output: takes the worker's output.
-        log: path of that file.
     """
 
     def __init__(self, request: CheckJob, output: IO[bytes], log: Path) -> None:

@@ -29,7 +29,6 @@ class QueuedItem:
 
     Args:
         payload: for the worker.
-        order: of arrival.
         alone: sent by itself, because a batch with it failed.
         kills: workers that died while they ran it alone.
         late: batches with it that exceeded their time limit.

@@ -98,7 +98,6 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
 
     Args:
         most_usd: the maximum cost; None if unknown.
-        unsure_usd: its uncertain part.
     """
     if most_usd is None or not unsure_usd:
         return {"cost_usd": most_usd}

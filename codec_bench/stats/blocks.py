@@ -29,7 +29,6 @@ class SetValue:
     Args:
         value: or None with a `note`.
         interval: for sets of this size.
-        items: number of pairs.
         extrapolated: the value of infinite sets, or None.
     """
 

@@ -37,7 +37,6 @@ def bca_ends(
     Args:
         fold: computes values from summed parts, `(draws, k)` to `(draws,)`.
         units: summed parts per unit, `(units, k)`.
-        value: the value of all units.
     """
     from scipy.special import ndtr, ndtri
 

@@ -44,7 +44,6 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
 
     Args:
         pairs: embeddings `(items, 2, dimensions)`, the reference first.
-        names: of the items.
         units: their speakers.
     """
     chosen, chosen_note = select_items(names)
@@ -67,7 +66,6 @@ def listed_error_rates(
 
     Args:
         pairs: embeddings `(items, 2, dimensions)`, reference first.
-        names: ids of the items.
         units: their speakers.
         trials: (enrolment id, test id, whether they are one speaker); unknown ids are excluded, and a note counts them.
     """

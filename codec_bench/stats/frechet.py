@@ -94,7 +94,6 @@ def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str])
 
     Args:
         pairs: embeddings `(items, 2, dimensions)`, reference first.
-        names: of the items.
         units: their speakers, for the jackknife interval.
     """
     items, _, dimensions = pairs.shape

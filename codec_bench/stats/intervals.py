@@ -91,7 +91,6 @@ def interval(
         bounds: the least and the greatest value of an item, None for an open end; they cut the ends of the interval.
         level: the share of such intervals that contain the true value, between 0 and 1.
         method: None for the method of the value's kind; `bootstrap` for BCa over units.
-        seed: of the bootstrap.
 
     Returns:
         The interval. Its ends are None with fewer than three units (two of a share); the note then says so.

@@ -409,8 +409,6 @@ class Answers(SummaryPart):
         each_wording: number of wordings, if every question was sent in each.
         at_limit: answers that ended at a limit.
         decoding: requested parameters, and why one was `untold`.
-        asked_for: the requested model.
-        served: the answering models.
         alias: a name that hides another model.
         judging: parameters that the judge could not take, with reasons.
         choices: about reordered options, or None.

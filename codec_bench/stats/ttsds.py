@@ -30,7 +30,6 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) ->
 
     Args:
         embeddings: `(items, 6, dimensions)` in the order of `SIDES`.
-        names: of the items.
         units: their speakers.
     """
     items, _, dimensions = embeddings.shape

@@ -72,7 +72,6 @@ class _Form(NamedTuple):
         start, end: its position.
         kind: one of `KINDS`.
         family: the spoken words.
-        form: the written form.
     """
 
     start: int

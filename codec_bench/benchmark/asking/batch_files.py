@@ -34,7 +34,6 @@ class RequestFile:
 
     Args:
         interface: writes the lines, and limits a file.
-        path: of the file.
 
     Attributes:
         keys: of the requests in the file.

@@ -67,9 +67,7 @@ async def ask(
 
     Args:
         planned: the benchmarks, each with its control.
-        name: name of the model.
         folder: folder of all runs.
-        budget: the command's budget.
 
     Returns:
         The error of each unfinished benchmark, by its name and control. Its answers so far are recorded.

@@ -27,7 +27,6 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     Without a record it is the request itself.
 
     Args:
-        requested: the current request.
         recorded: the request of the record, or nothing.
 
     Raises:
@@ -67,7 +66,6 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
 
     Args:
         questions: all questions of the larger selection, in order.
-        requested: the current request.
 
     Raises:
         RunMismatch: the larger selection lacks a question of the record, or has another one in its place.

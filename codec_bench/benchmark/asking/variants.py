@@ -133,7 +133,6 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
 
     Args:
         request: its id decides the seed.
-        seed: of the run.
         draw: every draw after the first gets a seed, also if the temperature is left to the model or the parameters
             state a seed.
         draws: whether the model samples spoken answers whatever the temperature.
@@ -173,7 +172,6 @@ def arrange_options(question: Question, ordering: str, seed: int) -> list[Questi
 
     Args:
         ordering: one of `ORDERS`.
-        seed: of the run.
     """
     choices = choices_of(question.fields) if ordering != AS_WRITTEN else {}
     letters = list(choices)

@@ -24,7 +24,6 @@ class Benchmark:
 
     Args:
         name: the canonical name, in lower case with hyphens.
-        spec: the checked definition.
         entry: where the definition is.
     """
 

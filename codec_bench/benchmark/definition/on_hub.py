@@ -32,7 +32,6 @@ class HubState:
         revision: the commit.
         licence: as the card states it; None if it states none.
         columns: the type of each column in words, `audio` for sounds; empty if the data declare no types.
-        size: the number of questions.
         rows_digest: a hash of questions and expected answers; None if it needs all sounds.
         sound: of the first question with a decoded sound: its column by our name, rate and length in seconds; or None.
     """

@@ -396,7 +396,6 @@ class Parameters(Strict):
         repetition_penalty: 1 is no penalty. Servers of open models otherwise take one from the checkpoint.
         top_p: the share of the probability that tokens are drawn from.
         stop: texts that end an answer.
-        seed: seed of the random numbers.
     """
 
     max_tokens: Annotated[int | None, Field(ge=1)] = 256

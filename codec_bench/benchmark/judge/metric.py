@@ -139,7 +139,6 @@ class JudgeMetric:
     """A judge's verdicts and their mean over answers. The rubric sets the direction.
 
     Args:
-        rubric: name of the rubric.
         judge: the model, or None if it is not known yet.
         baseline: the label of the command's baseline, a part of the protocol of rubrics that compare by preference.
 

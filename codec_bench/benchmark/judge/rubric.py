@@ -51,7 +51,6 @@ class Rubric(BaseModel):
     """One rubric.
 
     Args:
-        version: version of the file format.
         summary: what the rubric measures, in one sentence.
         system, prompt: Jinja templates. They may read `question`, `answer`, `reference`, `whole_answer` (before
             post-processing), the data's columns, `first` and `second` if two answers are compared, and for several

@@ -22,7 +22,6 @@ class Answer:
     """One answer in the form that metrics take.
 
     Args:
-        id: id of the question.
         text: the answer after post-processing.
         references: expected answers; any of several is right. Empty if none is known.
         fields: the data's other columns by the benchmark's names (`choices`, `question`, `instructions`, ...).

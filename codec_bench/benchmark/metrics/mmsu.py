@@ -18,7 +18,6 @@ class MmsuDecision(NamedTuple):
     Args:
         letter: the option, or None.
         counted: whether the answer counts in its accuracy.
-        correct: whether it is right.
     """
 
     letter: str | None

@@ -29,7 +29,6 @@ class Choice:
     """A model's choice in one order of the options.
 
     Args:
-        question: the question's id.
         order: the data's letters of the options, in the order of this question.
         at: the position of the named option, from 0; None if none was named.
         right: the position of the right one.

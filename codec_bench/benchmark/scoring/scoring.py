@@ -367,7 +367,6 @@ def score_all(
         options: arguments of features, by name.
         opened: opens an engine for a plan; called only if the sound of answers is needed.
         progress: called with (stage, answers scored, failed, seconds of audio).
-        gpu: whether the engine has one.
 
     Returns:
         Timings of the engine; empty if it was not needed.

@@ -58,7 +58,6 @@ class FileRows:
     """Rows that were read from files; iterating yields `(key, row)`.
 
     Args:
-        columns: the columns that every row has.
         finish: completes a row when it is read, such as by fetching its sound; None if the rows are complete.
     """
 

@@ -225,7 +225,6 @@ class Client(RetryPolicy):
         """Convert an HTTP error reply to an exception: retry, fail or deny.
 
         Args:
-            status: HTTP status.
             text: body of the reply.
         """
         message, codes = error_of(text)

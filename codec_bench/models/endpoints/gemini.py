@@ -59,7 +59,6 @@ class Gemini(BatchableModel):
     """A Gemini model.
 
     Args:
-        info: the facts of the model.
         safety: the threshold of every safety filter; None leaves it to the service. A filtered answer counts as
             refused, so with strict filters a benchmark measures the filters.
         inline_bytes: a longer request is sent without its audio, which is uploaded as files. A file serves every

@@ -38,7 +38,6 @@ class JsonEndpoint(JsonModel):
     """Your own service, or any other that takes and gives JSON.
 
     Args:
-        info: the facts of the model.
         body: the template of the request; see the module.
         text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None for no text or audio.
             Audio is base64 (a file, or samples without a header) or a list of numbers in [-1, 1].
@@ -50,7 +49,6 @@ class JsonEndpoint(JsonModel):
         text_after: a marker; the answer is the text after its last occurrence.
         audio_format, audio_rate_hz: format of the audio: `wav`, `mp3`, ..., or `pcm` with its sample rate.
         audio_coding: how audio is written in JSON, `base64` or `hex`.
-        method: HTTP method of the request.
         path: appended to `base_url`.
         model: name of the model for the record, if the URL does not name it.
         connection: as `RemoteModel`.

@@ -49,7 +49,6 @@ class OpenAiLive(SocketModel):
     Each question takes its own and its answer's duration.
 
     Args:
-        voice: the voice of spoken answers.
         connection: as `RemoteModel`; `rate_hz` is always 24 kHz.
     """
 

@@ -42,7 +42,6 @@ class OpenAiRealtime(SocketModel):
         info: the facts of the model; audio is requested when a benchmark needs it.
         layout: the layout of sessions and events, one of `LAYOUTS`. `qwen` converses in real time and takes no single
             requests.
-        voice: the voice of spoken answers.
         turn_detection: the service's setting of turn detection in conversations (`{type: semantic_vad, eagerness:
             low}`).
         connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is that of the layout.

@@ -46,7 +46,6 @@ class RemoteModel(Model):
     """A model that a service runs.
 
     Args:
-        info: the facts of the model.
         base_url: the URL of the service; the path of every request is appended to it.
         model: the name of the model at the service.
         key_env: name of the environment variable that holds the key; None if the service needs none.

@@ -92,7 +92,6 @@ class RequestGate:
 
         Args:
             ticket: the result of `enter`.
-            outcome: the result of the request.
             slots: slots of the question, which keeps this one after a good outcome until its answer is stored.
         """
         full = self.busy + self.held >= int(self.limit)

@@ -31,7 +31,6 @@ class TransformersModel(BatchModel):
     Reference: each request alone through the processor and `generate` of transformers.
 
     Args:
-        info: the facts of the model.
         weights: a folder, or a hub id, looked up in the weight folders; nothing is downloaded.
         revision: commit, tag or branch of a hub copy.
         device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
