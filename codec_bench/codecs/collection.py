@@ -137,7 +137,7 @@ class CollectionCodec(Codec):
 
     @classmethod
     def describe(cls, codec: str, collection: str | None = None) -> CodecInfo:
-        """The facts, without the package."""
+        """Return the codec's `CodecInfo`, without importing its package."""
         facts = cls._member(codec, collection)
         bits = sum(count * math.log2(entries) for count, entries in facts.streams())
         tokens = sum(count for count, _ in facts.streams())

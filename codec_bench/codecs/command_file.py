@@ -127,5 +127,5 @@ def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None
 
 
 def frame_samples(frame_s: float, rate_hz: int) -> int:
-    """Samples of a frame."""
+    """Return the samples of a frame of `frame_s` seconds."""
     return max(1, round(frame_s * rate_hz))

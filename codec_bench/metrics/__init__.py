@@ -215,7 +215,7 @@ def group_names() -> list[str]:
 
 
 def topic_of(name: str) -> str:
-    """A metric's or group's topic, a key of `TOPICS`; empty for custom ones."""
+    """Return a metric's or group's topic, a key of `TOPICS`; empty for custom ones."""
     member = GROUPS[name][0] if name in GROUPS else name
     return next((topic for topic, members in TOPICS.items() if member in members), "")
 

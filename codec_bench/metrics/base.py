@@ -115,7 +115,7 @@ class Inputs:
         return max(signal.size for signal in (self.estimate, self.reference) if signal is not None) > SHARED_SAMPLES
 
     def once(self, function: Callable[..., Result], *options: Any) -> Result:
-        """Call `function(item, *options)`, once for all metrics that read the same signals.
+        """Call `function(item, *options)` once for all metrics that read these signals.
 
         Large results for long signals are computed again. The function must read nothing but the signals.
         """

@@ -131,7 +131,7 @@ class _OfRates(_Consensus):
     source = "made of each recogniser's `wer`, whose counts are equal to jiwer 4.0's"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of empty transcripts, as for `wer`."""
+        """Return the score of empty transcripts, as for `wer`."""
         scores = {name: one.worst(text=text, language=language) for name, one in self._each.items()}
         known = {name: score for name, score in scores.items() if score is not None}
         return self._score(known) if len(known) == len(scores) else None
@@ -219,7 +219,7 @@ class WerBetween(_Consensus):
     source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` has each transcript and each pair's value."""
+        """Return one score per item; `detail` has all transcripts and pairs' values."""
         by_recogniser = [one.transcripts(batch) for one in self._each.values()]
         scores: dict[int, Score] = {}
         for index, row in enumerate(zip(*by_recogniser, strict=True)):

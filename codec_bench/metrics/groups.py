@@ -189,7 +189,7 @@ def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
 
 
 def _obstacle(metric: Metric, material: GroupConditions) -> str | None:
-    """Why a metric cannot be measured here without a download, or None."""
+    """Return why a metric cannot be measured here without a download, or None."""
     if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
         return "no codec is measured, so that no bits are sent"
     if material.prompted and needs_target(metric):

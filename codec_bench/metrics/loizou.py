@@ -123,7 +123,7 @@ def _trimmed_mean(values: np.ndarray) -> float:
 
 
 def _audibility(ratio: np.ndarray | np.float64) -> np.ndarray:
-    """The audible share of a band: 0 at -15 dB, 1 at 15 dB."""
+    """Map a band's level ratio to its audible share: 0 at -15 dB, 1 at 15 dB."""
     return np.asarray((np.clip(10.0 * np.log10(ratio), -15.0, 15.0) + 15.0) / 30.0)
 
 
@@ -147,7 +147,7 @@ def log_likelihood_ratios(reference: _Frames, estimate: _Frames) -> np.ndarray:
 
 
 def cepstral_distance_db(reference: _Frames, estimate: _Frames) -> float:
-    """The distance of the linear-prediction cepstra, at most 10 dB in a frame."""
+    """Compute each frame's distance of linear-prediction cepstra, at most 10 dB."""
     apart = np.sqrt(2.0 * ((reference.cepstrum - estimate.cepstrum) ** 2).sum(axis=1))
     return _trimmed_mean(np.minimum(10.0 / np.log(10.0) * apart, 10.0))
 
@@ -226,7 +226,7 @@ def _envelope_lowpass() -> np.ndarray:
 
 
 def covariance_index(reference: _Frames, estimate: _Frames) -> float:
-    """The normalised covariance of band envelopes, weighted by importance."""
+    """Compute the normalised covariance of band envelopes, weighted by importance."""
     from scipy.signal import hilbert, resample_poly, sosfilt
 
     filters, importance = _envelope_bands()

@@ -114,7 +114,7 @@ def _described(row: ScorerRow, output: Output) -> str:
 
 @cache
 def __getattr__(name: str) -> Any:
-    """The class of a learned metric, by the metric's name."""
+    """Return the class of a learned metric, by the metric's name."""
     if not any(name in row.scores for row in SCORERS):
         raise AttributeError(name)
     row = row_of(name)

@@ -20,7 +20,7 @@ EAR_QUALITY, LEAST_WIDTH_HZ = 9.26449, 24.7
 
 
 def _centres_hz() -> np.ndarray:
-    """The centres of 23 gammatone filters, evenly spaced in ERB, rising."""
+    """Return the centres of 23 gammatone filters, evenly spaced in ERB, rising."""
     offset = EAR_QUALITY * LEAST_WIDTH_HZ
     high, low = np.log(RATE_HZ / 2 + offset), np.log(LOWEST_HZ + offset)
     return np.exp(high + (low - high) * np.arange(BANDS, 0, -1) / BANDS) - offset
@@ -28,7 +28,7 @@ def _centres_hz() -> np.ndarray:
 
 @cache
 def _gammatone_magnitudes() -> np.ndarray:
-    """The magnitude responses `(23, 257)` of Slaney's gammatone filters, 1 at the centre."""
+    """Return the responses `(23, 257)` of Slaney's gammatone filters, 1 at the centre."""
     centres = _centres_hz()[:, None]
     radius = np.exp(-1.019 * 2.0 * np.pi * (centres / EAR_QUALITY + LEAST_WIDTH_HZ) / RATE_HZ)
     angle = 2.0 * np.pi * centres / RATE_HZ

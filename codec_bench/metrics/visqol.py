@@ -110,7 +110,7 @@ class Visqol(Metric):
             raise MissingExtra(self.name, "ai-edge-litert", "visqol")
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` has mean similarity and number of patches."""
+        """Return one score per item; `detail` has mean similarity and number of patches."""
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:

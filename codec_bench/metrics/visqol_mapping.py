@@ -26,7 +26,7 @@ class Regression:
     offset: float
 
     def predict(self, bands: np.ndarray) -> float:
-        """The score of similarities by band, cut to 1 to 5."""
+        """Predict the score from similarities by band, limited to 1 to 5."""
         apart = ((self.vectors - bands) ** 2).sum(axis=1)
         return float(np.clip(self.weights @ np.exp(-self.gamma * apart) - self.offset, 1.0, 5.0))
 
@@ -52,7 +52,7 @@ def regression(path: Path) -> Regression:
 
 
 def exponential(similarity: float) -> float:
-    """The fit of ViSQOL's authors to TCD-VoIP, scaled so that a copy has 5."""
+    """Map a similarity by the authors' fit to TCD-VoIP, scaled so that a copy has 5."""
     return float(np.clip(1.245063 * (-262.847869 + np.exp(0.0154302525 * (similarity + 361.063949))), 1.0, 5.0))
 
 

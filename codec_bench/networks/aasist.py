@@ -88,7 +88,7 @@ class _MixedGraphAttention(_GraphAttention):
         self.proj_with_attM, self.proj_without_attM = nn.Linear(inputs, outputs), nn.Linear(inputs, outputs)
 
     def mix(self, times: Tensor, bands: Tensor, master: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Update both kinds of nodes and the master node `(items, 1, ...)` to the new width."""
+        """Update both kinds of nodes and the master node `(items, 1, ...)`."""
         count = times.shape[1]
         x = torch.cat([self.proj_type1(times), self.proj_type2(bands)], dim=1)
         pairs = torch.tanh(self.att_proj(x[:, :, None] * x[:, None]))
@@ -142,7 +142,7 @@ class AasistNet(WholeSignal, nn.Module):
         self.out_layer = nn.Linear(5 * GRAPH_WIDTH, 2)
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
-        """Probability of genuine speech `(items, 1)`, of waves `(items, samples)`."""
+        """Map waves `(items, samples)` to the probability of genuine speech `(items, 1)`."""
         x = F.conv1d(waves[:, None], self.filters)[:, None]
         x = self.encoder(F.selu(self.first_bn(F.max_pool2d(x.abs(), 3)))).abs()
         bands = self.pool_S(self.GAT_layer_S(x.amax(dim=3).transpose(1, 2) + self.pos_S))

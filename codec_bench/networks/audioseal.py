@@ -42,7 +42,7 @@ class _AudioSealConv(nn.Module):
         self.left = kernel - stride - self.right
 
     def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`, whatever lies beyond an item's end."""
+        """Map `(items, inputs, time)` to `(items, outputs, ceil(time / stride))`."""
         filled = -x.shape[2] % self.stride
         return self.conv["conv"](F.pad(zero_beyond(x, lengths), (self.left, self.right + filled)))
 
@@ -58,7 +58,7 @@ class _AudioSealBlock(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The same shape as `x`."""
+        """Map `x` to the same shape."""
         return x + self.block[3](F.elu(self.block[1](F.elu(x), lengths)), lengths)
 
 
@@ -107,7 +107,7 @@ class AudioSealNet(WholeSignal, nn.Module):
         return fold_weight_norm({name.replace(".inner_conv.", "."): value for name, value in state.items()})
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The share of marked samples and the bits' probabilities, `(items, 1 + bits)`.
+        """Compute the share of marked samples and the bits: `(items, 1 + bits)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.

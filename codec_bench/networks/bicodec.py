@@ -117,7 +117,7 @@ class FactorisedQuantiser(nn.Module):
         return torch.cat([each.argmax(-1) for each in near]).view(directions.shape[:2])
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Latents `(items, latent, frames)` of codes `(items, frames)`."""
+        """Look up codes `(items, frames)`: latents `(items, latent, frames)`."""
         return self.out_project(self.codebook(codes).transpose(1, 2))
 
 

@@ -140,14 +140,14 @@ class BiCodecSpeakerEncoder(nn.Module):
         self.project = nn.Linear(config.speaker_dim * config.speaker_codes, config.latent)
 
     def sample(self, mels: Tensor) -> Tensor:
-        """Vectors to quantise `(items, codes, dim)` of `(items, mel_bands, frames)`."""
+        """Map `(items, mel_bands, frames)` to vectors to quantise, `(items, codes, dim)`."""
         return self.perceiver_sampler(self.speaker_encoder(mels).transpose(1, 2))
 
     def search(self, mels: Tensor) -> Tensor:
-        """Codes int64 `(items, codes)`."""
+        """Quantise the speaker of mel spectrograms to codes, int64 `(items, codes)`."""
         return self.quantizer.search(self.sample(mels))[..., 0]
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Conditions `(items, latent)` of codes `(items, codes)`."""
+        """Map codes `(items, codes)` to the speaker's vectors `(items, latent)`."""
         # The projection's columns run over the codes first, then over the channels.
         return self.project(self.quantizer.lookup(codes[..., None]).transpose(1, 2).flatten(1))

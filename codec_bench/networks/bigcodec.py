@@ -133,7 +133,7 @@ class ResidualUnit(nn.Module):
         )
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The same shape as `x`."""
+        """Map `x` `(items, channels, time)` to the same shape."""
         return x + _through(self.block, x, lengths)
 
 
@@ -242,7 +242,7 @@ class BigCodecDecoder(nn.Module):
         return layer[0]
 
     def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Waves `(items, 1, samples)` of `(items, latent_dim, frames)`."""
+        """Decode latents `(items, latent_dim, frames)` to waves `(items, 1, samples)`."""
         lengths = uploaded(lengths, latents.device)
         return torch.tanh(_through(self.model, zero_beyond(latents, lengths), lengths))
 

@@ -148,7 +148,7 @@ class Dvae(nn.Module):
         return self._quantizer.search(self.hidden(mels, lengths).transpose(1, 2)).transpose(1, 2)
 
     def decode(self, codes: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Codes `(items, codebooks, frames)` to log-mels `(items, bands, 2 * frames)`."""
+        """Decode `(items, codebooks, frames)` to log-mels `(items, bands, 2 * frames)`."""
         x = self._quantizer.lookup(codes.transpose(1, 2)).transpose(1, 2)
         # Half of the channels are the first of two mel frames, the other half the second.
         x = torch.stack(x.chunk(2, 1), -1).flatten(2)
@@ -166,7 +166,7 @@ class Vocos(nn.Module):
         self.head = ISTFTHead(config.vocos_dim, N_FFT, HOP, padding="center")
 
     def forward(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Waves `(items, (frames - 1) * 256)` of `(items, bands, frames)`, zero-padded."""
+        """Map mels `(items, bands, frames)` to waves `(items, (frames - 1) * 256)`."""
         return self.head(self.backbone(mels, lengths), lengths)
 
 

@@ -50,7 +50,7 @@ def decode_latents(decoder: Any, latents: Any, lengths: Any) -> Any:
 
 
 def decoded_samples(decoder: Any, frames: int) -> int:
-    """The decoder's samples for `frames`; odd strides give fewer than read."""
+    """Count the samples decoded from `frames`; odd strides give fewer than encoded."""
     for block in decoder.block:
         frames = _after_transposed(block.conv_t1, frames)
     return frames

@@ -36,7 +36,7 @@ FROM_END = 4
 
 
 def columns(num_samples: int) -> int:
-    """The frames read of a crop with so many samples; even."""
+    """Count the frames that are read of a crop with so many samples; even."""
     needed = -(-(num_samples + EDGE) // HOP)
     return min(FRAMES, -(-(needed + REACH) // 32) * 32)
 

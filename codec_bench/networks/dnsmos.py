@@ -104,7 +104,7 @@ class Networks:
         ]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Both networks' raw outputs, `(windows, 3)` and `(windows,)`, per run."""
+        """Run both networks: per run, raw outputs `(windows, 3)` and `(windows,)`."""
         with computing(self._device, "float32"):
             outputs = fetched([self._passed(batch) for batch in parts])
         results: list[tuple[np.ndarray, np.ndarray]] = []

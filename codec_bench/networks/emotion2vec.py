@@ -196,7 +196,7 @@ class Emotion2vecNet(nn.Module):
         return self.config.extractor.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Mean frame and emotions' probabilities, `(batch, width + emotions)`.
+        """Compute mean frame and emotions' probabilities, `(batch, width + emotions)`.
 
         Args:
             waves: float32 `(batch, samples)` at 16 kHz. lengths: samples of each item, at least the extractor's field.
@@ -216,7 +216,7 @@ class Emotion2vecNet(nn.Module):
 
 
 def head_slopes(heads: int) -> Tensor:
-    """How much each head's attention falls per frame, float32 `(heads,)`.
+    """Return how much each head's attention falls per frame, float32 `(heads,)`.
 
     Powers of two, before scaling. Where the number of heads is not one, every second one of the next larger set
     follows.

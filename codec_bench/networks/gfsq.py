@@ -96,7 +96,7 @@ class GroupedResidualFSQ(nn.Module):
         self.entries = math.prod(levels)
 
     def search(self, x: Tensor) -> Tensor:
-        """Codes `(..., groups * stages)` of hidden states `(..., dim)`, by group."""
+        """Quantise hidden states `(..., dim)` to codes `(..., groups * stages)`."""
         return torch.cat([rvq.search(group) for rvq, group in self._shared(x)], -1)
 
     def lookup(self, codes: Tensor) -> Tensor:

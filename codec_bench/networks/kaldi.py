@@ -31,7 +31,7 @@ def samples_of(frames: int) -> int:
 
 
 def analysis_window(shape: Shape) -> Tensor:
-    """A frame's window, float32 `(400,)`: Povey's is Hann to the 0.85."""
+    """Return a frame's window, float32 `(400,)`: Povey's is Hann to the 0.85."""
     import torch
 
     if shape == "povey":

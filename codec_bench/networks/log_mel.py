@@ -104,7 +104,7 @@ def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
 
 @cache
 def analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
-    """A periodic Hann window `(400,)` and Slaney's bands `(201, n_mels)`, float32."""
+    """Return a periodic Hann window `(400,)` and Slaney's bands `(201, n_mels)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     bands = mel_filters(RATE_HZ, WINDOW, n_mels)
     return window.astype(np.float32), np.ascontiguousarray(bands, np.float32)

@@ -26,7 +26,7 @@ class MeanOverTime(nn.Module):
         self.encoder = SpeechEncoder(config)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Waves `(items, samples)` at 16 kHz and lengths to float32 `(items, width)`."""
+        """Map waves `(items, samples)` at 16 kHz to float32 `(items, width)`."""
         lengths = uploaded(lengths, waves.device)
         last, frames = self.encoder(standardised(waves, lengths, WAVE_EPS), lengths)
         mask = inside(frames, last.shape[1], last.device)[..., None]

@@ -43,7 +43,7 @@ class NoresqaNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The published tensors under this module's names, without training's."""
+        """Rename the published tensors, without those of training."""
         named = {name.removeprefix("module.").replace(ENCODER, "encoder."): value for name, value in state.items()}
         return {name: value for name, value in named.items() if not name.startswith(UNUSED)}
 

@@ -24,7 +24,7 @@ class OnDevice(np.ndarray):
 
 
 def tensors_of(signals: Sequence[np.ndarray]) -> list[torch.Tensor] | None:
-    """The copies of signals on a device, or None if one has none."""
+    """Return the copies of signals on a device, or None if one has none."""
     tensors = [signal.there for signal in signals if isinstance(signal, OnDevice) and signal.there is not None]
     return tensors if len(tensors) == len(signals) else None
 

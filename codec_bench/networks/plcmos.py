@@ -92,7 +92,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 
     def forward(self, waves: Tensor, raters: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Mean score over raters and standard error, float32 `(signals, 2)`.
+        """Compute mean score over raters and standard error, float32 `(signals, 2)`.
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.

@@ -79,7 +79,7 @@ class ResidualBlock(nn.Module):
         self.shortcut: nn.Module = ReflectedConv(channels, channels, 1)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The same shape as `x`."""
+        """Map `x` to the same shape."""
         hidden = self.block[1](F.elu(x), lengths)
         return self.shortcut(x, lengths) + self.block[3](F.elu(hidden), lengths)
 
@@ -141,7 +141,7 @@ class SeanetEncoder(nn.Module):
         self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, dimension, _KERNEL_SIZE)])
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Latents `(items, dimension, frames)` of waves `(items, 1, samples)`."""
+        """Encode waves `(items, 1, samples)` to latents `(items, dimension, frames)`."""
         return _through(self.model, waves, lengths)
 
 
@@ -167,7 +167,7 @@ class SeanetDecoder(nn.Module):
         self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, 1, _KERNEL_SIZE)])
 
     def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Waves `(items, 1, samples)` of latents `(items, dimension, frames)`."""
+        """Decode latents `(items, dimension, frames)` to waves `(items, 1, samples)`."""
         return _through(self.model, latents, lengths)
 
 

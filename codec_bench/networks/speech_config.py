@@ -53,7 +53,7 @@ class EncoderConfig:
         return field
 
     def frames(self, samples: Count) -> Count:
-        """Frames of `samples`, a number or tensor; 0 below the receptive field."""
+        """Count the frames of `samples` (number or tensor); 0 below the receptive field."""
         for _, kernel, stride in self.conv_layers:
             samples = (samples - kernel) // stride + 1
             samples = samples * (samples > 0)

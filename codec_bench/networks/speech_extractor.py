@@ -20,7 +20,7 @@ class Folding(nn.Module):
     _folded: Any = None
 
     def folded(self) -> Any:
-        """The derived tensors."""
+        """Return the derived tensors, computed once."""
         if self._folded is None:
             # Tensors made in inference mode could not be used outside of it.
             with torch.inference_mode(False), torch.no_grad():
@@ -28,7 +28,7 @@ class Folding(nn.Module):
         return self._folded
 
     def fold(self) -> Any:
-        """Computes the derived tensors."""
+        """Compute the derived tensors."""
         raise NotImplementedError
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -96,7 +96,7 @@ class ConvExtractor(nn.Module):
             inputs = outputs
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Waves `(batch, samples)` to `(batch, samples / hop, channels)`."""
+        """Map waves `(batch, samples)` to `(batch, samples / hop, channels)`."""
         layers: list[Any] = list(self.conv_layers)
         first, *rest = layers
         rows = F.gelu(self._first(first, waves, lengths).flatten(0, 1))

@@ -70,7 +70,7 @@ class _Seen(nn.Module):
         self.attn = _attention(2 * features)
 
     def forward(self, images: list[Tensor]) -> Tensor:
-        """From images `(draws, FRAMES, SIZE, SIZE)`, one tensor for each classifier, to `(draws, 4 * features)`."""
+        """Map images, one tensor per classifier, to `(draws, 4 * features)`."""
         draws = len(images[0])
         total: Tensor | None = None
         for backbone, weight, seen in zip(self.backbones, self.weights, images, strict=True):

@@ -23,7 +23,7 @@ _WINDOW_FLOOR = 1e-11  # if the windows add up to less than this, no window cove
 
 
 def frames_mask(lengths: torch.Tensor | None, frames: int) -> torch.Tensor | None:
-    """Which frames are an item's, float32 `(items, 1, frames)`; None if all."""
+    """Return a mask of valid frames, float32 `(items, 1, frames)`; None if all are."""
     if lengths is None:
         return None
     return (torch.arange(frames, device=lengths.device) < lengths[:, None]).float()[:, None]

@@ -145,12 +145,12 @@ class WavTokenizerNet(nn.Module):
         return encodec["quantizer"]["vq"]["layers"][0]["_codebook"].embed
 
     def latents(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Waves `(items, 1, samples)` to `(items, latent_dim, frames)`."""
+        """Encode waves `(items, 1, samples)` to `(items, latent_dim, frames)`."""
         encodec: Any = self.feature_extractor["encodec"]
         return encodec["encoder"](waves, lengths)
 
     def waves(self, codes: torch.Tensor, frames: Sequence[int]) -> torch.Tensor:
-        """Codes `(items, frames)` to waves `(items, samples)`, zero-padded."""
+        """Decode codes `(items, frames)` to waves `(items, samples)`, zero-padded."""
         lengths = ragged_lengths(frames, codes.device)
         latents = F.embedding(codes, self.embed).transpose(1, 2)
         return self.head(self.backbone(latents, lengths, _CONDITION), lengths)

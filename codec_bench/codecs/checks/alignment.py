@@ -121,7 +121,7 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
 
 
 def quick_size(least: int) -> int:
-    """The smallest even transform length from `least` without a prime above 5."""
+    """Return the smallest even FFT length from `least` without a prime above 5."""
     powers = [3**n * 5**m for n in range(least.bit_length()) for m in range(least.bit_length()) if 3**n * 5**m <= least]
     return min(odd << max(1, (-(-least // odd) - 1).bit_length()) for odd in powers)
 

@@ -223,7 +223,7 @@ def _check_repetition(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[
 
 
 def _differences(comparison: BatchingCheck) -> dict[str, Any]:
-    """The counts of differences for a diagnostic; `wave` is None if lengths differ."""
+    """Return counts of differences for a diagnostic; no `wave` if lengths differ."""
     wave = comparison.wave if np.isfinite(comparison.wave) else None
     return {"flips": comparison.flips, "frames": comparison.frames, "wave": wave, "allowed": WAVE_TOLERANCE}
 

@@ -69,7 +69,7 @@ def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: i
 
 
 def _levels_db(signal: np.ndarray, window: int) -> np.ndarray:
-    """The level of every window `(windows,)`; the last one may be shorter."""
+    """Compute the RMS level in dB of every window `(windows,)`; the last may be short."""
     starts = np.arange(0, signal.shape[1], window)
     power = np.square(signal, dtype=np.float64).mean(axis=0)
     counts = np.minimum(window, signal.shape[1] - starts)

@@ -102,7 +102,7 @@ class SignalChecks:
         self._envelopes.append((lag.delay_samples * hop / rate, abs(lag.correlation)))
 
     def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
-        """The findings over all clips."""
+        """Return the findings over all clips that were added."""
         all_findings = [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
         return [*all_findings, self._constant(), self._dropouts()]
 
@@ -235,7 +235,7 @@ def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """The gain of `estimate` over `reference` in dB: the median of bands by energy."""
+    """Compute the gain of `estimate` in dB: the median over bands, by energy."""
     size = quick_size(reference.shape[1])
     spectra = (np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate))
     powers = [(np.abs(spectrum) ** 2).sum(axis=0) for spectrum in spectra]
@@ -297,5 +297,5 @@ def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:
 
 
 def rms(samples: np.ndarray) -> float:
-    """The root mean square of samples; 0 if there are none."""
+    """Compute the root mean square of samples; 0 if there are none."""
     return float(np.sqrt(np.square(samples, dtype=np.float64).mean())) if samples.size else 0.0

@@ -55,14 +55,14 @@ class Amr(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without delay; the standard conceals missing packets."""
+        """Decode one item without delay; the standard conceals packets that are None."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
         framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
         return decode_packets(self.decoder, framed, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
 
 
 def _header(frame_type: int) -> bytes:
-    """The byte before a frame: its type in bits 3 to 6, and the flag of an undamaged frame."""
+    """Build the byte before a frame: its type in bits 3 to 6, and the quality flag."""
     return bytes([frame_type << 3 | 0b100])
 
 

@@ -29,7 +29,7 @@ class G711(BitstreamCodec):
         super().__init__(info, Coder(encoder, word=(1, 1)))
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """A stream of packets of 20 ms. Samples are coded alone, without state."""
+        """Open a stream of packets of 20 ms. Samples are coded alone, without state."""
         return nullcontext(_G711Stream(self))
 
 

@@ -19,7 +19,7 @@ _FLOATS = 3  # `LC3_PCM_FORMAT_FLOAT`
 
 
 def delay_samples(rate_hz: int) -> int:
-    """The delay of encoder and decoder together: 2.5 ms."""
+    """Return the delay of encoder and decoder together: 2.5 ms."""
     return rate_hz // 400
 
 
@@ -48,7 +48,7 @@ class Lc3(RatedCodec):
         _package()
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """A packet for every 10 ms: a frame of each channel."""
+        """Encode one item to a packet for every 10 ms: a frame of each channel."""
         channels, length = samples.shape
         frame = rate_hz // _FRAMES_A_SECOND
         count = packets_for(length + delay_samples(rate_hz), frame)
@@ -63,7 +63,7 @@ class Lc3(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without delay; liblc3 conceals missing packets."""
+        """Decode one item without delay; liblc3 conceals packets that are None."""
         with _coder("Decoder", rate_hz, channels) as coder:
             size = coder.get_frame_bytes(self.bitrate_bps)
             check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], size)

@@ -57,14 +57,14 @@ class Opus(RatedCodec):
         return encoder.encode(samples, rate_hz, packets_for(decoded, round(_DECODED_HZ * _FRAME_S)))
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, at the rate that was encoded."""
+        """Decode one item without delay, at the rate that was encoded."""
         header = b"OpusHead" + bytes([1, channels, 0, 0]) + _DECODED_HZ.to_bytes(4, "little") + bytes(3)
         out = decode_packets("libopus", packets, rate_hz=_DECODED_HZ, channels=channels, extradata=header)
         start = delay_samples(packets, rate_hz)
         return resample(out[:, start : start + num_samples * (_DECODED_HZ // rate_hz)], _DECODED_HZ, rate_hz)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal with libopus' concealment, without error correction.
+        """Decode with libopus' concealment of lost packets, without error correction.
 
         An empty frame means a lost one (RFC 6716, section 3.2.1), and libopus conceals it. Its first byte is that of
         the last packet that arrived, at first that of the next.

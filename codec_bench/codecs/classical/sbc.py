@@ -53,7 +53,7 @@ class Frame:
 
 
 def delay_samples(subbands: int) -> int:
-    """The delay of encoder and decoder together, in samples."""
+    """Return the delay of encoder and decoder together, in samples."""
     return 9 * subbands + 1
 
 
@@ -91,7 +91,7 @@ class Sbc(RatedCodec):
         super().__init__("sbc", bitrate_bps, sample_rates_hz=rates, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Frames with their header of four bytes, which a decoder needs in every frame."""
+        """Encode one item to frames with their header, which a decoder needs."""
         frame = self._frame(rate_hz, samples.shape[0])
         encoder = Encoder("sbc", "s16", frame.samples, self.bitrate_bps)
         return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + frame.delay_samples, frame.samples))

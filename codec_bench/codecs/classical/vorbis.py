@@ -35,7 +35,7 @@ class Vorbis(BitstreamCodec):
         return _encoded(samples, rate_hz, self._quality)[1]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal; Vorbis has no delay to cut."""
+        """Decode one item; Vorbis has no delay to cut."""
         headers = _headers(rate_hz, channels, self._quality)
         return decode_packets("vorbis", packets, rate_hz=rate_hz, channels=channels, extradata=headers)
 

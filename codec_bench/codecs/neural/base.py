@@ -194,7 +194,7 @@ class NeuralCodec(PublishedCodec):
         return one_stream(values, audio, self.info, self.cardinality)
 
     def _values(self, item: Any) -> np.ndarray:
-        """The codes of an item as the decoder's input."""
+        """Return an item's codes as the decoder's input."""
         return item.streams[0].values.astype(np.int64, copy=False)
 
     def _frames(self, num_samples: int) -> int:
@@ -283,7 +283,7 @@ class NeuralCodec(PublishedCodec):
         self.info = replace(info, weights=used)
 
     def _read_quantiser(self, net: Any) -> Any:
-        """The codebooks of a network: here of a transformers model."""
+        """Read the codebooks of a network; here, of a transformers model."""
         from codec_bench.kernels.rvq.dispatch import adopt
 
         return adopt(net.quantizer)

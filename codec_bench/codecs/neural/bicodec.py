@@ -83,7 +83,7 @@ class BiCodec(PublishedCodec):
         return self._net.encode(speech_features(self._speech, waves, lengths), clips, frames)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item: the reference's output, then silence to its length."""
+        """Decode each item as the reference does, followed by silence to its length."""
         for item in codes:
             shapes = [(1, _frames(item.num_samples)), (1, _SPEAKER_CODES)]
             check_streams(item, self.info, shapes, [_CODEWORDS, _SPEAKER_ENTRIES])
@@ -133,7 +133,7 @@ def prepared(wave: np.ndarray) -> np.ndarray:
 
 
 def reference_clip(wave: np.ndarray) -> np.ndarray:
-    """The first 6 s of a 16 kHz wave, repeated if shorter, for the speaker."""
+    """Cut the first 6 s of a 16 kHz wave, repeated if shorter, for the speaker."""
     return np.resize(wave, _CLIP_SAMPLES)
 
 

@@ -95,7 +95,7 @@ class Encodec(PublishedCodec):
         )  # fmt: skip
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the `encodec` package gives them for that item alone."""
+        """Encode each item as the `encodec` package encodes it alone."""
         for audio in batch:
             check_input(audio, self.info)
         with computing(self._device, "float32"):
@@ -249,7 +249,7 @@ class Encodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(fetched(out), codes)]
 
     def _chunks(self, values: Any, levels: Any) -> Any:
-        """Waves of chunks of one length, `(chunks, codebooks, frames)`, at their scales `(chunks,)`."""
+        """Decode chunks of one length, `(chunks, codebooks, frames)`, and scale them."""
         wave = lambda codes, scales: self._net.decoder(self._lookup(codes)) * scales[:, None, None]  # noqa: E731
         return in_rows(wave, [values, levels])
 

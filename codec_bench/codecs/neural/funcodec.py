@@ -135,7 +135,7 @@ class FunCodec(NeuralCodec):
         return code_info(name, _RATE_HZ, _hop(model), _CARDINALITY, codebooks)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference alone gives them, and its scale."""
+        """Encode each item to its scale and the codes that the reference gives alone."""
         return [
             replace(item, side_bits=float(_SCALE_BITS), side={"scale": _scale(audio.samples)})
             for item, audio in zip(super().encode(batch), batch)

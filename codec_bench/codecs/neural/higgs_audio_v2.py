@@ -57,7 +57,7 @@ class HiggsAudioV2(NeuralCodec):
         return code_info(f"higgs-audio-v2-{count}cb", _RATE_HZ, cls._hop, _CARDINALITY, count)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors of codes, float32 `(frames, dimensions)`: of all codebooks together."""
+        """Look up codes: float32 `(frames, dimensions)`, of all codebooks together."""
         import torch
 
         with computing(self._device, "float32"):

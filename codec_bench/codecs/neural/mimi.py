@@ -148,7 +148,7 @@ class _MimiStream(CodecStream):
         self._ended = False
 
     def encode(self, segment: Audio) -> Codes:
-        """The codes of the next frames. An incomplete frame ends the stream."""
+        """Encode the next frames. An incomplete frame ends the stream."""
         codec = self._codec
         check_input(segment, codec.info)
         if self._ended:
@@ -160,7 +160,7 @@ class _MimiStream(CodecStream):
         return one_stream(values, segment, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
-        """The `codes.num_samples` samples of the next frames."""
+        """Decode the next frames to `codes.num_samples` samples."""
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with computing(codec._device, "float32"):

@@ -102,7 +102,7 @@ class Snac(PublishedCodec):
         )  # fmt: skip
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the package gives them for that item alone."""
+        """Encode each item as the package encodes it alone."""
         from codec_bench.networks.transfer import fetched, sent
 
         for audio in batch:
@@ -144,12 +144,12 @@ class Snac(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _encoded(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """Codes `(items, frames)` of each level, of waves `(items, 1, samples)`."""
+        """Encode waves `(items, 1, samples)` to each level's codes `(items, frames)`."""
         with self._batch.of(lengths, self._device):
             return self._net.quantizer(self._net.encoder(waves))[1]
 
     def _decoded(self, *inputs: Any) -> Any:
-        """Waves `(items, 1, samples)` of each level's codes, each block's noise, and lengths in samples."""
+        """Decode each level's codes, each block's noise and lengths to waves."""
         *there, lengths = inputs
         levels, noise = there[: len(self._strides)], there[len(self._strides) :]
         with self._batch.of(lengths, self._device, noise):
@@ -210,7 +210,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _built(facts: dict[str, Any]) -> Any:
-    """The package's network with plain weights instead of weight normalisation."""
+    """Build the package's network with plain weights, without weight normalisation."""
     from snac import layers
     from snac.snac import SNAC
 

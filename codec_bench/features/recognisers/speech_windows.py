@@ -36,7 +36,7 @@ UNSPACED = ("zh", "yue", "ja", "th", "lo", "my")
 
 
 def window_id(windows: Windows) -> str:
-    """The windows' part of a protocol id, with the activity network."""
+    """Return the windows' part of a protocol id, with the activity network."""
     return "vad-silero-v6" if windows == "vad" else windows
 
 

@@ -231,7 +231,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
 
 
 def declared_bands(folder: Path, otherwise: int) -> int:
-    """The mel bands of preprocessor_config.json, else `otherwise`."""
+    """Read the mel bands in preprocessor_config.json, else return `otherwise`."""
     path = folder / "preprocessor_config.json"
     if not path.is_file():
         return otherwise

@@ -114,7 +114,7 @@ class CTranslate2Whisper(WhisperNetwork):
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
     ) -> list[Word]:
-        """As `WhisperNetwork.words`, by faster-whisper's own rules with this model."""
+        """Align the words of one window by faster-whisper's own rules."""
         from faster_whisper.tokenizer import Tokenizer
         from faster_whisper.transcribe import WhisperModel
 
