@@ -64,7 +64,7 @@ class Valued(Protocol):
 
     @property
     def note(self) -> str | None:
-        """What to know of it, or None."""
+        """A remark on value or interval, or None."""
         ...
 
 
@@ -205,7 +205,7 @@ def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
 
 
 def rows_text(rows: RowCount) -> str:
-    """Return how many of its benchmark's questions a run holds."""
+    """Describe the number of questions in a run, relative to its benchmark."""
     if rows.n > rows.size:
         return f"{rows.n:,} questions in place of {rows.size:,}"
     return f"{rows.n:,} of {rows.size:,} questions"

@@ -76,7 +76,7 @@ def _tokens(system: SystemSummary, fact: Literal["per_s", "bits"]) -> float | st
 
 
 def columns_in(medium: Medium, systems: Iterable[SystemSummary]) -> list[SystemColumn]:
-    """Return the extra columns in a table of this kind and of these systems."""
+    """Return the extra columns of a table in this medium, for these systems."""
     held = list(systems)
     return [
         column

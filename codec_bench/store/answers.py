@@ -317,7 +317,7 @@ class Exchange:
 
 
 def has_answers(run: Run) -> bool:
-    """Whether a run holds questions and answers of a model."""
+    """Whether a run has questions and answers of a model."""
     return run.has_questions
 
 

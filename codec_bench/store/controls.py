@@ -31,7 +31,7 @@ _MARK = "control: "
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The inputs of a model; a control replaces the sound or the question of the data.
+    """A control run: the audio or the question is replaced, to test what a model uses.
 
     Args:
         sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of similar length),
@@ -101,11 +101,11 @@ def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[
 
 
 def marks_in(subsets: Mapping[str, Any]) -> list[str]:
-    """Results of a question under the run's controls, such as `right with text alone`."""
+    """List a question's results under controls, such as `right with text alone`."""
     marks = {name.removeprefix(_MARK): mark for name, mark in subsets.items() if name.startswith(_MARK)}
     return [f"{mark} with {words}" for words, mark in marks.items()]
 
 
 def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:
-    """Subsets without those of controls."""
+    """Return a question's subsets without its results under controls."""
     return {name: value for name, value in subsets.items() if not name.startswith(_MARK)}

@@ -57,7 +57,7 @@ class FolderLock:
 
 
 class RunFolder:
-    """The folder of a run, held until the `with` block ends.
+    """The folder of a run, locked until the `with` block ends.
 
     Attributes:
         words: a sentence on which folder it is, and why. is_own: under `runs/`, without a named folder.

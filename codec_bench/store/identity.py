@@ -108,6 +108,6 @@ def data_hash(facts: Mapping[str, Any]) -> str:
 
 
 def hashed(value: Any) -> str:
-    """A short name for a JSON value."""
+    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -53,7 +53,7 @@ _HIGHER = re.compile(
 
 @dataclass(slots=True)
 class Imported:
-    """Content of a result file.
+    """The content of another toolkit's result file.
 
     Args:
         scores: by item and metric.

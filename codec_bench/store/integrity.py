@@ -105,7 +105,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def has_started(path: Path) -> bool:
-    """Whether a file holds a table; a run killed at its start has none."""
+    """Whether a file contains a table; a run killed at its start has none."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with closing(connect(path)) as db, reading(path):
@@ -373,7 +373,7 @@ def remove_seal(folder: Path) -> None:
 
 
 def check_content(path: Path) -> None:
-    """Check the whole record, by its seal or row by row, or raise DamagedRecord."""
+    """Check every row of a record, or its seal; raises DamagedRecord."""
     if check_seal(path):
         return
     check_pages(path)

@@ -159,7 +159,7 @@ def read_parts(folders: Sequence[Path]) -> ShardRuns:
 
 
 def _foreign(shards: Sequence[ShardRun]) -> list[str]:
-    """Parts of another run than most of them."""
+    """Describe the parts whose fingerprint differs from that of most parts."""
     kinds: dict[str, list[ShardRun]] = {}
     for shard in shards:
         kinds.setdefault(_digest({**shard.fingerprint, "of": shard.of}), []).append(shard)

@@ -295,7 +295,7 @@ class Run:
 
     @property
     def has_questions(self) -> bool:
-        """Whether the run holds questions and answers of a model."""
+        """Whether the run has questions and answers of a model."""
         count = self.query_lazily("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
         return bool(next(count)[0])
 
@@ -308,7 +308,7 @@ class Run:
         return f"COALESCE(p.speaker, CASE WHEN p.sound IN ({_SHARED}) THEN p.sound END)", ""
 
     def shared_sounds(self) -> tuple[int, int, int]:
-        """Counts of samples that share their sound, of these sounds, and of all samples.
+        """Count samples with repeated audio, their distinct audio, and all samples.
 
         For questions: those with equal content and sound under several ids. Questions with several sounds are not
         counted.

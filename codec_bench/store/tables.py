@@ -41,19 +41,19 @@ def storable(text: str | None) -> str | None:
 
 
 def reason_text(reason: str | None) -> str | None:
-    """A reason as the record holds it: its code with its parameters."""
+    """Encode a reason for its cell of the record: code and parameters."""
     diagnostic = as_reason(reason)
     return None if diagnostic is None else json_text(diagnostic.as_dict())
 
 
 def notes_text(notes: Iterable[str]) -> str | None:
-    """Notes as the record holds them; None if there are none."""
+    """Encode notes for their cell of the record; None if empty."""
     held = [as_remark(note).as_dict() for note in notes]
     return json_text(held) if held else None
 
 
 def detail_text(detail: Mapping[str, Any]) -> str | None:
-    """The detail of a score as the record holds it; None if it is empty."""
+    """Encode the detail of a score for its cell of the record; None if empty."""
     held = {name: value.as_dict() if isinstance(value, Diagnostic) else value for name, value in detail.items()}
     return json_text(held) if held else None
 
@@ -117,7 +117,7 @@ class TableLayout:
 
     @property
     def where_key(self) -> str:
-        """SQL condition for one row by its key."""
+        """SQL condition that selects one row by its primary key."""
         return " AND ".join(f"{name} = ?" for name in self.key)
 
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ def checksum_of(identity: int) -> str:
 
 
 def stored(value: Any, kind: str) -> Any:
-    """A value as SQLite returns it from a column of this kind."""
+    """Convert a value as SQLite would return it from a column of this type."""
     if value is None:
         return None
     if kind == "REAL":

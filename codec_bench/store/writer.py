@@ -211,7 +211,7 @@ class RunWriter:
                 yield number, now
 
     def delete_failures(self) -> int:
-        """Delete the items that failed or hold a failed score; returns how many."""
+        """Delete items that failed or have a failed score; returns their number."""
         with self._transaction() as rows:
             bad = self._db.execute(
                 "SELECT system, sample FROM items WHERE status != 'ok' "

@@ -48,7 +48,7 @@ class RatingColumn:
 
 
 def open_runs(runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
-    """Open runs; a folder of several stands for all but controls."""
+    """Open runs; a folder of several runs gives all but runs of controls."""
     several = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     return [
         run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, result_folders(Path(one))))

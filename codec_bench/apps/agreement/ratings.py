@@ -89,7 +89,7 @@ class RatingRow:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Who rated what."""
+        """Rater and rated item, which identify repeats of a rating."""
         return self.rater, self.benchmark, self.id, *sorted((self.system, self.other))
 
 

@@ -136,7 +136,7 @@ class Built:
 
     @property
     def shortage(self) -> str:
-        """What is missing and where most items dropped; empty if complete."""
+        """Describe missing items and the step with most drops; empty if complete."""
         funnel = self.funnel
         if not funnel.usable:
             return f"0 of {funnel.items:,} items are usable, so no benchmark.yaml was written; {funnel.most_fell()}"

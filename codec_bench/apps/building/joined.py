@@ -42,7 +42,7 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """Return the lines of one item; file names hold a hash against mix-ups.
+    """Return the lines to read for one item; file names contain a hash of the text.
 
     Raises:
         Unspeakable: a line cannot be spoken, the options sound alike, or the answer names none of them.

@@ -84,7 +84,7 @@ class Fact(Strict):
 
 
 class DescribedRecipe(BaseRecipe):
-    """Questions about recordings from what is known of them.
+    """A recipe of questions about recordings, from their metadata or transcripts.
 
     Args:
         source: the recordings. Further columns can be named in `description`, `classes`, `topics` and `facts`.

@@ -183,7 +183,7 @@ def _head(outcome: BuildItem) -> str:
 
 
 def _differences(held: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """List what differs, by name; of a mapping the fields that differ."""
+    """List differences of two builds by name, for mappings by field."""
     differences = []
     for name in sorted({*held, *requested}):
         old, new = (json.loads(one[name]) if name in one else None for one in (held, requested))

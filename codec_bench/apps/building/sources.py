@@ -172,7 +172,7 @@ class Text:
         return text_digest("\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns))
 
     def digest(self) -> str:
-        """A hash of the whole row."""
+        """A hash of all fields of the row."""
         return text_digest(json.dumps(asdict(self), sort_keys=True, ensure_ascii=False))
 
 

@@ -377,10 +377,14 @@ class SpeechMaker(Maker):
         raise NotImplementedError(f"{type(self).__name__} does not define `make_text`")
 
     def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check a whole item; returns `checked_columns` and the provenance of the checks.
+        """Check the audio of a complete item: quality scores, and read-back error rate.
 
         Args:
-            parts: text and audio, part by part.
+            full: the audio of the item.
+            parts: spoken text and audio of each part of it, in order.
+
+        Returns:
+            The columns `checked_columns` of the row, and the provenance of the checks.
 
         Raises:
             Dropped: at the step `quality` or `recognition`.

@@ -172,7 +172,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What every actor of a run needs.
+    """Settings that the driver sends to every actor of a run.
 
     Args:
         folder: the driver's, on a shared file system.

@@ -60,7 +60,7 @@ class PartFolders:
         return list(self._finished)
 
     def next(self, shard: Shard, *, fresh: bool = False) -> Path:
-        """Return the folder of a shard or piece: the latest existing, or a fresh one."""
+        """Return the folder to run a shard in: the latest existing one, or a fresh one."""
         if shard.of != self.of:
             return self.out / "pieces" / f"{shard.number}-{shard.of}"
         tried = self._tried(shard)
@@ -73,7 +73,7 @@ class PartFolders:
         self._finished[shard] = folder
 
     def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
-        """Join the runs of a shard's pieces; raises UserError."""
+        """Join the runs of a split shard's smaller shards; raises UserError."""
         folder = self.next(shard, fresh=True)
         join_pieces(pieces, folder, str(shard))
         self._finished[shard] = folder

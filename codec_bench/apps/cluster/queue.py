@@ -27,14 +27,14 @@ MOST_FAILURES = 5
 
 @dataclass(slots=True)
 class _Split:
-    """A shard that also runs in pieces: the open and the finished ones."""
+    """A running shard that is also run as smaller shards, open and finished ones."""
 
     open: set[Shard]
     finished: list[Shard] = field(default_factory=list)
 
 
 class ShardQueue:
-    """The unfinished shards; `sizes` gives a shard's samples, `clock` seconds."""
+    """Queue of unfinished shards; a slow shard is split for idle actors."""
 
     def __init__(
         self, shards: Iterable[Shard], sizes: Callable[[Shard], int], clock: Callable[[], float] = monotonic
@@ -50,12 +50,12 @@ class ShardQueue:
 
     @property
     def open_count(self) -> int:
-        """How many shards and pieces wait or run."""
+        """Number of shards, split ones included, that wait or run."""
         return len(self._waiting) + len(self._began)
 
     @property
     def waiting_count(self) -> int:
-        """How many shards and pieces wait for an actor."""
+        """Number of shards, split ones included, that wait for an actor."""
         return len(self._waiting)
 
     def take(self, free: int = 1) -> Shard | None:
@@ -69,7 +69,7 @@ class ShardQueue:
         return shard
 
     def finish(self, shard: Shard) -> tuple[list[Shard], Shard | None, list[Shard]]:
-        """Note that a shard, or a piece, is finished.
+        """Mark a shard, or a smaller shard of a split one, as finished.
 
         Returns:
             What runs needlessly; the shard whose pieces are now finished, or None; these pieces.

@@ -99,7 +99,7 @@ class Submission:
 
     @property
     def needed(self) -> list[int]:
-        """The numbers of the parts that hold samples."""
+        """Numbers of the parts with samples, from 1."""
         return sorted(set(range(1, self.parts + 1)) - set(self.empty))
 
 

@@ -200,7 +200,7 @@ def converse(
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
-    """Load a judge with its own name; raises UserError if unsuitable."""
+    """Load the judge model, and return it with its name; or raise UserError."""
     judge_options = options.get(name) or {}
     if not anyway:
         check_served(name, judge_options)

@@ -110,7 +110,7 @@ class _Streamed(_ProcessLine):
 
 
 class _Turns(_ProcessLine):
-    """A model of whole turns, behind a detector of their end."""
+    """A model that answers complete turns, behind a detector of the turn's end."""
 
     def __init__(self, cascade: CascadeSession) -> None:
         super().__init__()
@@ -192,11 +192,11 @@ class InProcess(Partner):
         return [instructions] if instructions else []
 
     def frame(self, samples: bytes) -> bytes:
-        """Return a frame as it is."""
+        """Return the frame unchanged."""
         return samples
 
     def read_message(self, message: Any) -> ServiceEvent:
-        """Return the event as it is."""
+        """Return the event unchanged."""
         return message
 
     @asynccontextmanager
@@ -227,7 +227,7 @@ class Streaming(InProcess):
 
 
 class CascadeSession(InProcess):
-    """A model of whole turns, behind a detector of their end.
+    """A model that answers complete turns, as a partner of a conversation.
 
     Args:
         speaks: reads text responses aloud; None if responses are audio.
@@ -308,7 +308,7 @@ class Stream(Protocol):
     """One conversation with a model."""
 
     def step(self, frame: np.ndarray) -> np.ndarray:
-        """Take a frame of the user, and return what the model says now.
+        """Take one frame of the user's audio, and return the model's audio.
 
         Args:
             frame: float32 `(samples,)` in [-1, 1] at the model's `rate_hz`; 20 ms.

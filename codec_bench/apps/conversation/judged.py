@@ -59,7 +59,7 @@ class SessionQuestion:
 
     @property
     def mark(self) -> str:
-        """What the verdict depends on."""
+        """Hash of the inputs of a verdict; a stored verdict with another one is stale."""
         messages = [[content for m in one.messages for content in m.content] for one in self.requests]
         return hashlib.blake2b(json.dumps([self.metric.protocol, messages]).encode(), digest_size=8).hexdigest()
 

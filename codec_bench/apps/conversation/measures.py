@@ -49,7 +49,7 @@ PARTS = {"pre": "before the event", "post": "after it", "clean": "without it"}
 
 
 class Measure(NamedTuple):
-    """A measure.
+    """Definition of a measure of conversations.
 
     Args:
         unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none.

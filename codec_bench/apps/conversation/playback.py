@@ -15,12 +15,12 @@ from codec_bench.apps.conversation.turn_ends import THRESHOLD_DBFS, WINDOW_S, le
 
 
 class TooMuch(Exception):
-    """More audio came than a session may hold."""
+    """The model sent more audio than a session may contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """Received audio: arrival, start in samples of the track, length, and its answer."""
+    """A received packet of audio: arrival in s, start and length in samples, answer."""
 
     at_s: float
     begin: int
@@ -88,7 +88,7 @@ class Playback:
         self.complete, self.answers = True, self.answers + 1
 
     def analyse_until(self, until_s: float) -> None:
-        """Process what was played up to a time, for `spoke_after_s` and `quiet_since_s`."""
+        """Detect speech in the audio played up to a time, in session seconds."""
         size, ready = round(WINDOW_S * self.rate_hz), int(until_s / WINDOW_S + 1e-6)
         if ready > self._listened:
             levels = levels_dbfs(self.track(ready * size, self._listened * size), self.rate_hz)

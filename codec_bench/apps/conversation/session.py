@@ -207,10 +207,12 @@ class Partner(ABC):
 async def hold_conversation(
     model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S
 ) -> Session:
-    """Hold a conversation with a started model.
+    """Run one conversation of a started model and a user in real time.
 
     Args:
         script: with the model's instructions, the network and the longest session.
+        name: the id of the session.
+        frame_s: seconds of audio per message to the model.
 
     Raises:
         UserError: the service denies access, or the model does not converse in time; every other session would fail
@@ -288,7 +290,7 @@ class _Line:
             self._up.put(message)
 
     def tasks(self) -> list[asyncio.Task[None]]:
-        """Start what runs next to sending; it raises errors."""
+        """Start the tasks that receive and deliver messages; they raise errors."""
         ways = [link.run() for link in (self._up, self._down) if link is not None]
         return [asyncio.create_task(run) for run in (self._listen(), *ways)]
 

@@ -41,7 +41,7 @@ class Detector(Protocol):
     window_s: float
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
-        """Yield for every complete window of `(samples,)` whether it is speech."""
+        """Take samples `(samples,)`; yield for each completed window if it is speech."""
 
 
 class _Windows:
@@ -109,7 +109,7 @@ DETECTORS: dict[str, Callable[[], Detector]] = {"silero-vad": Silero, "energy": 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """A detector by name, and the silence that ends a turn."""
+    """How the end of a user's turn is found: a detector, and seconds of silence."""
 
     name: str
     silence_s: float
@@ -152,7 +152,7 @@ def user_threshold_dbfs(levels: np.ndarray) -> float:
 
 
 def stretches(active: np.ndarray, *, bridged_s: float = BRIDGED_S) -> list[Stretch]:
-    """Return the stretches of active windows `(windows,)`, in seconds."""
+    """Return (begin, end) of speech in s, from flags of active windows `(windows,)`."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
     runs: list[list[int]] = []
     for begin, end in edges.reshape(-1, 2):

@@ -67,7 +67,7 @@ def words_per_minute(words: Sequence[Word]) -> float:
 
 
 def speech_alone(signal: np.ndarray) -> np.ndarray:
-    """Join the speech of a signal `(samples,)` at 16 kHz; or all of it."""
+    """Concatenate the speech of a signal `(samples,)` at 16 kHz; without any, all."""
     spans = stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS)
     return np.concatenate([signal[begin:end] for begin, end in spans]) if spans else signal
 

@@ -178,7 +178,7 @@ def _item_score(row: Any) -> ItemScore:
 
 
 def _identity(run: Run) -> dict[str, str]:
-    """Return what run and baseline must share, next to items and metrics."""
+    """Return names and hashes that must be equal in run and baseline."""
     identity = identity_of(run)
     parts = {name: getattr(identity, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
     fingerprint = run.meta.get("fingerprint") or {}

@@ -212,7 +212,7 @@ def _labels(run: Run) -> list[str]:
 
 
 def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
-    """Find own benchmarks by name, in the current folder or above a run."""
+    """Find the user's benchmarks by name, in the current folder or above a run."""
     definitions: dict[str, str] = {}
     for folder in folders:
         with closing(Run(folder)) as run:

@@ -242,7 +242,7 @@ def _write(
     folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any],
     decoding: Mapping[str, Any]
 ) -> Path:  # fmt: skip
-    """Write a benchmark that only asks; unnamed decoding is the model's own."""
+    """Write a benchmark definition without metrics, whose answers are read later."""
     definition = {
         "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.",
         "category": "Judges", "kind": "qa",

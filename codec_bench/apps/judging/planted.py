@@ -60,7 +60,7 @@ class Planted(JudgeQuestion):
 
 
 def text_rubrics() -> list[str]:
-    """List the rubrics with own readers for rated or right-or-wrong texts."""
+    """List the rubrics whose columns the planted answers have."""
     return [name for name in rubric_names() if has_columns_for(name)]
 
 

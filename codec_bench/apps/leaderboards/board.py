@@ -131,7 +131,7 @@ class CellSource:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One row: a published one, or one from own runs.
+    """A row of a leaderboard: published, or from the user's runs.
 
     Args:
         cells: value by column, as shown.
@@ -318,7 +318,7 @@ class Board:
         return [*published_words(published), *describe_offsets(raters, {c.name: c._factor for c in self.columns})]
 
     def lacking(self, row: BoardRow) -> str:
-        """Describe an own row's columns without a value, by group if shown; or ""."""
+        """Describe the columns that a row from the user's runs lacks; or ""."""
         if not row.missing:
             return ""
         by_group: dict[str, list[str]] = {}
@@ -335,12 +335,12 @@ class Board:
         return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(texts)}"
 
     def is_part(self, row: BoardRow, group: str) -> bool:
-        """Whether a group's mean is over fewer columns in an own row."""
+        """Whether a row from the user's runs lacks a column of a group."""
         return any(column.group == group and column.name in row.missing for column in self.columns)
 
 
 def _raters(rows: Sequence[BoardRow], column: str) -> list[BoardJudge]:
-    """Return the judges of a column's own values, each once."""
+    """Return the judges of a column's values from the user's runs, each once."""
     return list({row.raters[column].key: row.raters[column] for row in rows if column in row.raters}.values())
 
 

@@ -130,7 +130,7 @@ class CodecTable:
 
 @dataclass(frozen=True, slots=True)
 class CodecBoard:
-    """Codecs by one cost (`axis`), own tables first, with notes and anchor."""
+    """Tables of codecs by one cost (`axis`), with notes and the anchor."""
 
     axis: str
     tables: tuple[CodecTable, ...]
@@ -140,7 +140,7 @@ class CodecBoard:
 
 @dataclass(slots=True)
 class _Gathered:
-    """The runs' points of one table by system, and the changes without each unit."""
+    """Values of one table from runs: points by system, and leave-one-out changes."""
 
     facts: Mapping[str, Any]
     points: dict[str, CodecPoint] = field(default_factory=dict)

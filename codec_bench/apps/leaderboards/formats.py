@@ -172,7 +172,7 @@ def _is_excluded(row: BoardRow, column: Column) -> bool:
 
 
 def _parts(rows: Sequence[BoardRow], column: Column) -> dict[int, MetricParts]:
-    """Return the questions' contributions to own values, with common question numbers."""
+    """Load each row's values by question, with question numbers common to all rows."""
     numbers: dict[str, int] = {}
     scores = {}
     for index, row in enumerate(rows):

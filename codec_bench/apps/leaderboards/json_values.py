@@ -137,7 +137,7 @@ class Items:
 
 
 def board_items(board: Board) -> list[Items]:
-    """Compute the items of each column with own values."""
+    """Compute each item's discrimination, for columns with values of the user's runs."""
     tables = []
     for column in board.columns:
         values = {row.name: held for row in board.rows if row.compared and (held := _values(row, column))}

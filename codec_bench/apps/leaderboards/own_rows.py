@@ -73,12 +73,12 @@ class Conditions:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it holds all questions."""
+        """Whether the run has all questions of its benchmark."""
         return not (self.subset or self.limited or self.unfinished)
 
     @property
     def is_decisive(self) -> bool:
-        """Whether its questions may define those of a column, or a part of it."""
+        """Whether the run's questions may define the questions of a column."""
         return self.rows is not None and not self.apart
 
 
@@ -222,7 +222,7 @@ def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 
 def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
-    """Return judges of systems with one reading judge per metric."""
+    """Name the judges of systems whose metrics were each read by another judge."""
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, BoardJudge]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
@@ -257,7 +257,7 @@ _BASELINE_SUFFIX = "/beside-"
 
 
 def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Conditions | None]:
-    """Choose the run that defines the questions of each column and variant, or None.
+    """Choose the run whose questions define each column and variant, or None.
 
     The repository comes before copies, whole before partial, most systems before few, then the latest. Copies that
     disagree in equal numbers settle nothing.
@@ -280,7 +280,7 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
 def _is_other(
     conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
 ) -> bool:
-    """Whether a run's questions differ from the column's, of shared ones."""
+    """Whether a run's questions differ from those that define the column."""
     if settled is None:
         return conditions.is_complete
     if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):

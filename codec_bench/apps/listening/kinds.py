@@ -101,7 +101,7 @@ class Kind:
 
     @property
     def has_sides(self) -> bool:
-        """Whether two stimuli are side by side, one of them first."""
+        """Whether a trial presents two stimuli as A and B."""
         return self.answer in ("comparison", "choice")
 
     @property

@@ -242,7 +242,7 @@ def _question(
 
 
 def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, str], ...]:
-    """Return the texts of a question: its own words, else the prompt."""
+    """Return a question's texts with their headings: its fields, else the prompt."""
     question = fields.get("question")
     if isinstance(question, str) and question.strip():
         return (("Question", question),)
@@ -278,7 +278,7 @@ class DrawnTrial:
 
 
 def draw_order(items: Sequence[ListeningItem], seed: int) -> list[ListeningItem]:
-    """Order items: groups in turn, each shuffled by itself."""
+    """Order items for a draw: one from each group in turn, shuffled in each group."""
     rng = random.Random(seed)
     groups: dict[tuple[str, ...], list[ListeningItem]] = defaultdict(list)
     for item in sorted(items, key=lambda one: one.id):

@@ -274,7 +274,7 @@ def _problem_of(
 
 
 def _is_open(plan: ListeningPlan, material: Material) -> bool:
-    """Whether the reference, or a question's audio, is open where there is one."""
+    """Whether raters can play the reference, or the audio of the question."""
     if material.answers:
         return True
     return plan.kind.open in ("must", "default") if plan.reference is None else plan.reference

@@ -57,7 +57,7 @@ class Profile:
 
     @property
     def faults(self) -> Mapping[str, Sequence[str]]:
-        """What failed, in one sentence each, by codec with failures."""
+        """Failures by codec, one sentence each; codecs without failures are missing."""
         return {name: codec["faults"] for name, codec in self.codecs.items() if codec["faults"]}
 
     @property

@@ -47,7 +47,7 @@ class ProfileSection:
 
 
 def number_cell(value: float | None, form: str, reason: str | None) -> ProfileCell:
-    """Format a number, or give the reason why there is none."""
+    """Format a number as a cell; None gives a dash with the reason."""
     return ProfileCell("–", reason) if value is None else ProfileCell(form.format(value).replace("-", "−"))
 
 

@@ -112,7 +112,7 @@ def repeat_last(mask: np.ndarray) -> np.ndarray:
 
 
 def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
-    """Replace frames of what was sent.
+    """Replace lost frames of encoded audio by earlier frames or encoded silence.
 
     Args:
         silent: what is sent for silence of the same length.

@@ -140,7 +140,7 @@ def _changes(num_samples: int, hop: int | None) -> list[int]:
 
 
 def measure_streaming(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Stream one clip, and compare with coding it as a whole."""
+    """Stream one clip step by step, and compare with encoding the complete clip."""
     stream = open_stream(codec)
     if isinstance(stream, str):
         raise NotApplicable(stream)
@@ -195,7 +195,7 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
 
 
 def _equal_codes(streamed: list[Sent], late: list[Sent], offline: Sent) -> float | None:
-    """Return the share of codes or latent frames equal to the whole signal's; or None.
+    """Share of streamed codes or latents equal to the offline ones; None without any.
 
     The codes of silence after the clip count as far as the whole signal has codes there.
     """

@@ -109,7 +109,7 @@ class ProfileRun:
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """What identifies this profile, as JSON values."""
+        """Values that must be equal for a stopped profile to continue, as JSON values."""
         return {
             "codecs": self.codecs,
             "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},

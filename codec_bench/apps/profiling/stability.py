@@ -167,7 +167,7 @@ class Perturbation:
 
 
 def changes(settings: Settings, frame_rate_hz: float | None) -> list[Perturbation]:
-    """List all changes; without a frame rate there is no shift by half a frame."""
+    """List the changes to measure; the half-frame shift needs a frame rate."""
     shift = settings.shift_samples
     perturbations = [_gain(gain_db) for gain_db in settings.gains_db]
     by_samples = _shift(lambda rate_hz: shift)

@@ -129,7 +129,7 @@ class Measuring(Checking):
         }
 
     def _phones(self) -> dict[str, dict[str, Any]]:
-        """Measure phones in two sections, each with a reason where there is none."""
+        """Return the phone sections, association and ABX; a section may have a reason."""
         if self._of_phones is None:
             nothing = {"state": "not measured", "reason": "there are no alignments"}
             return {"phones": nothing, "abx": nothing}

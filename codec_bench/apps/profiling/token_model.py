@@ -253,7 +253,7 @@ class TokenStream:
 
 
 class TokenCorpus:
-    """Holds the codes of a corpus.
+    """Collects the codes of a corpus, stream by stream.
 
     Attributes:
         once: (codes, cardinality) of codes sent once a clip, by id. seconds: of each clip, by id.

@@ -73,7 +73,7 @@ class Item:
 
 
 class QueueFull(UserError):
-    """More items wait than the queue holds."""
+    """The queue of items is full; try again later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class References:
         self._references: dict[str, tuple[bytes, bytes]] = {}
 
     async def put(self, id: str, data: bytes) -> bool:
-        """Store a reference; returns whether there is room for it."""
+        """Store a reference; returns whether it fits into the store."""
         if not fits_references({name: known for name, (_, known) in self._references.items()}, id, data):
             return False
         self._references[id] = blake2b(data, digest_size=16).digest(), data

@@ -155,7 +155,7 @@ class Scorer:
 
     @property
     def is_running(self) -> bool:
-        """Whether items are scored: it is open, and its workers can be restarted."""
+        """Whether the scorer is open, and its workers run or can be restarted."""
         return not self._closed and self._fault is None and self._thread.is_alive()
 
     @property
@@ -372,7 +372,7 @@ def check_reference(id: str, audio: AudioInput) -> bytes:
 
 
 def fits_references(others: Mapping[str, bytes], id: str, data: bytes) -> bool:
-    """Whether there is room for a reference; it replaces one with its id."""
+    """Whether a reference fits into the store; one with the same id is replaced."""
     sizes = [len(one) for name, one in others.items() if name != id]
     return len(sizes) < MOST_REFERENCES and sum(sizes) + len(data) <= REFERENCE_BYTES
 

@@ -162,7 +162,7 @@ def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The result of a call: run names by what happened to them, and contradictions."""
+    """A written site: names of added, replaced and unchanged runs, contradictions."""
 
     folder: Path
     added: tuple[str, ...]
@@ -173,7 +173,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Run names by what happened to them; `parts` are excluded shards."""
+    """Names of added, replaced and unchanged runs; `parts` are excluded shards."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()

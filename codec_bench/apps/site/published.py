@@ -82,7 +82,7 @@ def _mean(row: BoardRow, board: Board, group: str) -> str | None:
 
 
 def _link(row: BoardRow, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
-    """Return run, system and metric of an own cell."""
+    """Return run, system and metric behind a cell from a run of the site; or None."""
     source = row.sources.get(column.name)
     key = None if source is None else keys.get(Path(source.folder).resolve())
     return None if source is None or key is None else [key, source.system, source.metric]

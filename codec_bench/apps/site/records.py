@@ -62,13 +62,13 @@ def key_of(run: Run) -> str:
 
 
 def is_shard(run: Run) -> bool:
-    """Whether a run holds one shard of its data, which is no result by itself."""
+    """Whether a run contains one shard of its data only."""
     meta = run.meta
     return bool((meta.get("fingerprint") or {}).get("shard") or (meta.get("config") or {}).get("shard"))
 
 
 def content_of(run: Run) -> str:
-    """Hash the whole record."""
+    """Return the hash of the record file."""
     return (read_seal(run.folder) or seal_of(run.folder / DATABASE)).hash
 
 
