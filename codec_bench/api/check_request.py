@@ -41,7 +41,7 @@ def check_request(request: CommandOptions, values: Mapping[str, Any]) -> tuple[S
 
 
 def _call_with(prepare: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Call a function with those arguments that it takes, without the run folder."""
+    """Call a function with the arguments that it declares, except `out`."""
     return prepare(
         **{name: arguments[name] for name in signature(prepare).parameters if name in arguments and name != "out"}
     )

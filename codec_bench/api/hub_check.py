@@ -24,7 +24,7 @@ def list_hub_benchmarks() -> list[str]:
 
 
 def check_hub_data(name: str) -> tuple[list[Finding], dict[str, HubState]]:
-    """Compare one definition, by name or path, with the hub: findings, and its state."""
+    """Compare a benchmark's definition with its data on the hub."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.on_hub import read_state
 

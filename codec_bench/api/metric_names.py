@@ -14,7 +14,7 @@ ORDERS = ("about", "needs", "cost")
 
 
 def metric_row(name: str) -> dict[str, Any]:
-    """The row of a metric, or of a group from one model."""
+    """Build the table row of a metric, or of a group of metrics of one model."""
     from codec_bench import metrics
     from codec_bench.metrics.costs import cost_of
 

@@ -40,11 +40,11 @@ class SavedSound:
 
 @dataclass(frozen=True, slots=True)
 class TrackerData:
-    """Content to write at one moment.
+    """The state of a run at one step, for a tracker.
 
     Args:
         rows: the table of the summary.
-        sounds: new ones.
+        sounds: audio files that were not written before.
         plots: PNG by name.
     """
 
@@ -56,7 +56,7 @@ class TrackerData:
 
 
 class Tracker(Protocol):
-    """One of the three services."""
+    """A tracking service: TensorBoard, Weights & Biases or MLflow."""
 
     def write(self, material: TrackerData) -> None:
         """Write the content."""

@@ -201,7 +201,7 @@ def _missing_reason(result: Any) -> str | None:
 
 
 def _difference(alone: Any, together: Any) -> float:
-    """The relative difference of two results; infinite if one has no value."""
+    """Compute the relative difference of a result alone and in a batch."""
     if isinstance(alone, Exception) or isinstance(together, Exception):
         return 0.0 if type(alone) is type(together) else float("inf")
     if isinstance(alone, Mapping):

@@ -119,7 +119,7 @@ class StageState(Budget):
         return (full[0] if full else self.waiting.first).order
 
     def take(self, room_s: float) -> list[QueuedItem]:
-        """Remove and return the items of the next batch, or one that must be sent alone."""
+        """Remove and return the items of the next batch."""
         first = self.waiting.first
         if first.alone:
             chosen = [self._pick_after_failure() or first]
@@ -131,7 +131,7 @@ class StageState(Budget):
         return chosen
 
     def _pick_after_failure(self) -> QueuedItem | None:
-        """The longest item after one failure, the shortest after two."""
+        """Pick the longest lone item after one failed item, the shortest after two."""
         if self.gave or not self.failed[1]:
             return None
         return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)

@@ -38,7 +38,7 @@ class ComputeDevice:
         """Take the device, shared with `others`, before the first network uses memory."""
 
     def ahead(self, make: Callable[[], Any]) -> Any:
-        """Run `make` in lane two; lane one gets the result by its `wait`."""
+        """Run `make` in the second thread; return an object whose `wait` gives the result."""
         raise NotImplementedError
 
     def watch(self) -> Seen:
@@ -46,7 +46,7 @@ class ComputeDevice:
         return watch_nothing()
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
-        """Whether the device caused a batch's failure; `alone`: the batch is one item."""
+        """Whether the device caused a batch's failure; `alone`: the batch has one item."""
         return False
 
 

@@ -107,7 +107,7 @@ class SamplePrefetch:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begin(self) -> None:
-        """Fetch the next samples while there is room, up to the first local one."""
+        """Start downloads of the next samples while there is room; stop at a local one."""
         group: list[tuple[_Pending, str]] = []
         while self._pending + len(self._ready) < SAMPLES and self._bytes < HELD_BYTES:
             if self._seen is None:
@@ -153,7 +153,7 @@ def _remote_of(entry: Entry) -> list[str]:
 
 
 def _is_adjacent(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
-    """Whether one read can fetch a file with a group: one tar file, a small gap."""
+    """Whether a file is close behind a group in the same tar, to read both at once."""
     first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
     if first is None or last is None or this is None or last.file != this.file:
         return False

@@ -65,7 +65,7 @@ def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int],
 
 
 def _states(plan: Plan, source: Source, *, ask_servers: bool) -> str | None:
-    """A hash of the states of all files and URLs; None if one is recent or has none."""
+    """Hash the file states of all audio; None if the state of a file is unknown."""
     entries = [(key, file_of(path)) for key, _, path in _paths(plan, source)]
     files = list(dict.fromkeys(file for _, file in entries))
     urls = [file for file in files if is_url(file)]

@@ -557,7 +557,7 @@ def _note_other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, .
 
 
 def _system_with_same_audio(outcome: _Outcome, estimate: Signal) -> str | None:
-    """The system with the same sound: an earlier one of files, a faster codec."""
+    """Find another system of the item with identical audio: an earlier one for files."""
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:
         return None

@@ -80,7 +80,7 @@ class Workers:
 
 
 def choose_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
-    """The call's `running`, or one of the separate fields, or raise UserError."""
+    """Return `running`, or build it from separate arguments; UserError for both."""
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
         raise UserError(

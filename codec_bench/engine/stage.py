@@ -64,7 +64,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CodecWork:
-    """One item for a codec: audio `(channels, samples)` and regions for the estimate."""
+    """Audio `(channels, samples)` to code, and the memory regions of its estimate."""
 
     audio: Region
     sample_rate_hz: int
@@ -129,7 +129,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class FeatureWork:
-    """One item for a feature: `(samples,)` at its rate, and language and seed if read."""
+    """A signal `(samples,)` to compute a feature of, with language and seed if read."""
 
     signal: Region
     language: str | None = None

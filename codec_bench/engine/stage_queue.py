@@ -93,11 +93,11 @@ class WaitingItems:
 
     @property
     def first(self) -> QueuedItem:
-        """The oldest item, or one at the front of a queue that must be sent alone."""
+        """The next item: first those that must be sent alone, then by age."""
         return min((queue[0] for queue in self._queues.values()), key=lambda work: (not work.alone, work.order))
 
     def full_rung(self, room_s: float) -> deque[QueuedItem] | None:
-        """Items of the rung that holds a batch of `room_s` and whose first item is oldest."""
+        """Items of one length class that fill a batch of `room_s`; the oldest such class."""
         queues = [queue for key, queue in self._queues.items() if len(queue) >= items_of(key, room_s)]
         return min(queues, key=lambda queue: queue[0].order) if queues else None
 

@@ -284,7 +284,7 @@ def _file_of(text: str) -> str:
 
 
 def resolve_codec(codec: str) -> Hashable:
-    """A key that two names of one codec share: paths of a file, or an operating point."""
+    """Return a key that is equal for two names of one codec with equal options."""
     if _is_path(codec):
         file = _file_of(codec)
         return str(Path(file).resolve()), os.path.expanduser(codec)[len(file) :]

@@ -91,7 +91,7 @@ class Stages:
             return STAGES[spec.kind](spec, self._device.device)
 
     def ahead(self, message: Any, segments: Segments) -> Any:
-        """Prepare the batch of a message in lane two; None leaves it to lane one."""
+        """Prepare a batch in the second thread; None if the stage has no preparation."""
         kind, *rest = message
         stage = self._built.get(rest[1]) if kind == "run" else None
         if stage is None or not hasattr(stage, "prepare"):

@@ -42,7 +42,7 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
 
 
 def infer_bounds(table: np.ndarray) -> Bounds | None:
-    """Infer the bounds of values `(items, 2)` from their form, such as an error rate."""
+    """Return a lower bound 0 for values `(items, 2)` that are ratios of counts."""
     are_counts = (table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any()
     return (0.0, None) if are_counts else None
 

@@ -122,12 +122,12 @@ def warn_shared(samples: int, different: int, of: int, *, questions: bool) -> li
 
 
 def warn_copied(items: int, of: int, example: str) -> list[Warned]:
-    """A warning if files of a system with different words have one sound."""
+    """Warn if `items` of `of` files are identical although their texts differ."""
     return [Warned("copied", items, of, other=example)] if items else []
 
 
 def warn_implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
-    """A warning if most values of a metric are outside the range of working audio."""
+    """Warn if most values are below the metric's plausible limit."""
     limit = facts.get("implausible")
     if limit is None or not len(sums):
         return []

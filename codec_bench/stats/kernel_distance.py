@@ -107,7 +107,7 @@ def density(radii: np.ndarray, distances: np.ndarray) -> float:
 
 
 def coverage(radii: np.ndarray, distances: np.ndarray) -> float:
-    """Coverage (Naeem 2020): the share of references whose ball holds an estimate."""
+    """Coverage (Naeem 2020): the share of reference balls that contain an estimate."""
     return float((distances.min(axis=1) < radii).mean())
 
 

@@ -25,7 +25,7 @@ Groups = Mapping[str, Sequence[int]]
 def robustness(
     parts: MetricParts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
 ) -> RobustnessSummary | None:
-    """The dependence of a metric on the wording; None with one valued wording or none.
+    """Measure how a metric depends on the prompt's wording; None below two wordings.
 
     Args:
         questions: question and draw by the number of each answer; empty without several draws.

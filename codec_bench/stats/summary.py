@@ -162,7 +162,7 @@ def _metric(
     recorded: RecordedRun, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str],
     doubtful: Mapping[str, list[Warned]],
 ) -> Iterable[tuple[str, MetricSummary]]:  # fmt: skip
-    """The entries of one metric by system; all scores are held at once for comparison."""
+    """Build each system's entry of one metric, with tests between the systems."""
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
     read = [recorded.scores(system.name, metric) for system in systems]
     parts = [parts_in(recorded, s.name, metric, scores, draws=draws) for s, scores in zip(systems, read)]
@@ -234,7 +234,7 @@ def _passing(meta: Mapping[str, Any], metric: str) -> tuple[Sequence[str], float
 
 
 def _missing(system: _System, metric: str, scores: Scores, reasons: _Reasons) -> dict[str, int]:
-    """Finished items without a value, by status; adds reasons, also those of flags."""
+    """Count a system's items without a value by status; add their reasons."""
     name, without = system.name, system.items.unscored
     missing: dict[str, int] = {}
     for number, status, reason in scores.unscored:
@@ -316,7 +316,7 @@ class _ReasonGroup:
 
 
 def _shape(value: Any, slots: list[Any]) -> Any:
-    """A reason with None for what varies between items, which is added to `slots`."""
+    """Replace what varies between items in a reason by None; add it to `slots`."""
     if isinstance(value, Diagnostic):
         held = {name: _shape(one, slots) for name, one in value.parameters.items()}
         return {"code": value.code, **held}

@@ -18,7 +18,7 @@ GAPS = Diagnostic("missing_parts")
 
 
 class SessionWer(AnswerMetric):
-    """Word error rate of whole sessions that a model hears in parts. Lower is better.
+    """Word error rate of sessions that a model transcribes in parts. Lower is better.
 
     The answers to the parts of a session are joined by a space in order; blank ones add nothing. Every part has the
     rate of its session and an equal share of its errors and words: the sum over all parts is that of all sessions, and

@@ -80,7 +80,7 @@ def _phrases_of(choice: str) -> list[str]:
 
 
 def _find_sources(choices: Mapping[str, str]) -> dict[str, str]:
-    """The letter by what makes its sound, where no other choice has the word: `dog` of `a dog barking`."""
+    """Map the sound source of a choice, `dog` of `a dog barking`, to its letter."""
     words = {letter: re.findall(r"[^\W\d_]+", _without_leading(text).lower()) for letter, text in choices.items()}
     counts = Counter(word for listed in words.values() for word in set(listed))
     return {
