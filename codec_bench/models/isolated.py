@@ -22,7 +22,7 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip, bytes_digest
 from codec_bench.config.file_content import path_hash
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import join, split_windows
@@ -181,7 +181,7 @@ class Isolated(Model):
             _deliver(pending, [_CLOSED] * len(pending), 0.0)
             raise
         except Exception as error:  # these requests get a failed response, and the next batch is tried
-            replies = [WorkerReply(None, f"{type(error).__name__}: {error}", 1)] * len(pending)
+            replies = [WorkerReply(None, of_error(error), 1)] * len(pending)
         _deliver(pending, replies, (asyncio.get_running_loop().time() - began) / len(pending))
 
     async def close(self) -> None:
