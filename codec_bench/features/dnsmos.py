@@ -285,6 +285,7 @@ class _Torch:
         return [len(some) for some in parts], self._networks.sent([run for some in parts for run in some])
 
     def score(self, ready: tuple[list[int], Any]) -> _Outputs:
+        """Run both networks on all clips' windows, and split the outputs by clip."""
         counts, runs_there = ready
         outputs = iter(self._networks.score(runs_there))
         joined = ([next(outputs) for _ in range(count)] for count in counts)

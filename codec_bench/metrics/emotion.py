@@ -94,12 +94,14 @@ class EmotionAccuracy(_Emotion):
         self.protocol += "/cv3-eval"
 
     def _score(self, item: Inputs) -> Score:
+        """Compare the predicted emotion with the one that begins the item's id."""
         expected = item.id.partition("_")[0].lower()
         if expected not in EMOTIONS or "_" not in item.id:
             return Score.undefined(Diagnostic("id_without_emotion", id=item.id), self.protocol)
         return self._compare(item, expected)
 
     def _compare(self, item: Inputs, expected: str) -> Score:
+        """Return 1 if the most probable emotion is the expected one, else 0."""
         probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
         predicted = int(probabilities.argmax())
         detail = {"emotion": EMOTIONS[predicted], "probability": float(probabilities[predicted])}
@@ -145,6 +147,7 @@ class EmotionProbability(_Emotion):
     stem = "emotion_heard"
 
     def _score(self, item: Inputs) -> Score:
+        """Return the probability of the most probable emotion, with those of all."""
         probabilities = dict(zip(EMOTIONS, map(float, item.estimate_features[self._feature]["probabilities"])))
         predicted = max(EMOTIONS, key=probabilities.__getitem__)
         detail = {"emotion": predicted, "probabilities": probabilities}

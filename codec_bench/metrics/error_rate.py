@@ -280,6 +280,7 @@ class WerBelow50(Wer):
         return None
 
     def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
+        """Compute the error rate; undefined above 50 %."""
         score = super()._score(compared, result)
         if score.value is None or score.value <= FAILED_ABOVE:
             return score
@@ -338,6 +339,7 @@ class Hallucinated(_RecognisedErrorRate):
         return Score.ok(1.0, self.protocol) if score is not None and score.status == "ok" else None
 
     def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
+        """Score an item without reference words; refuse others."""
         if compared.counts.reference_length:
             return Score.refused(Diagnostic("reference_has_words"), self.protocol)
         return super()._score(compared, result)

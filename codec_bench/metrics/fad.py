@@ -50,6 +50,7 @@ class SetDistance(FeatureMetric):
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
     def _score(self, item: Inputs) -> Score:
+        """Return the squared distance of one pair's embeddings, and keep both for the set."""
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
         return Score.ok(moved, self.protocol, detail={KEY: pack_embeddings(reference, estimate)})

@@ -416,6 +416,7 @@ class _Csii(_Loizou):
     range_db: ClassVar[tuple[float, float]]
 
     def _measure(self, item: Inputs) -> Score:
+        """Compute the coherence index of the frames in this metric's level range."""
         value = coherence_index(*item.once(_frames), self.range_db)
         if value is None:
             return Score.undefined(Diagnostic("no_frames_at_level"), self.protocol)

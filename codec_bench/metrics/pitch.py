@@ -120,6 +120,7 @@ class F0Rmse(_Pitch):
             self.unit = "Hz"
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        """Compute the root mean square difference of the pitches."""
         pitches = self._pitches(reference, estimate, both)
         if isinstance(pitches, str):
             return pitches

@@ -224,6 +224,7 @@ def _compare_patches(
     reference_s: tuple[float, float],
     estimate_s: tuple[float, float] | None,
 ) -> _Patch:
+    """Compute the similarity (NSIM) of two spectrogram patches by band."""
     from codec_bench.kernels.visqol.cpu import similarity
 
     alike = similarity(reference, estimate)

@@ -47,7 +47,7 @@ class _AasistBlock(nn.Module):
         self.conv_downsample = nn.Conv2d(inputs, outputs, (1, 3), padding=(0, 1)) if inputs != outputs else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """From `(items, inputs, bands, time)` to a third of the time."""
+        """Map `(items, inputs, bands, time)` to a third of the time."""
         out = self.conv2(F.selu(self.bn2(self.conv1(x))))
         skip = x if self.conv_downsample is None else self.conv_downsample(x)
         return F.max_pool2d(out + skip, (1, 3))
@@ -112,7 +112,7 @@ class _AasistPool(nn.Module):
         self.proj, self.share = nn.Linear(width, 1), share
 
     def forward(self, nodes: Tensor) -> Tensor:
-        """From `(items, nodes, width)` to fewer nodes, the best first."""
+        """Map `(items, nodes, width)` to fewer nodes, the best first."""
         scores = self.proj(nodes).sigmoid()
         best = scores.topk(max(int(nodes.shape[1] * self.share), 1), dim=1).indices
         return (nodes * scores).gather(1, best.expand(-1, -1, nodes.shape[2]))

@@ -76,7 +76,7 @@ class _AudioSealEncoder(nn.Module):
         self.reverse_convolution = nn.ConvTranspose1d(width, OUTPUTS, HOP, HOP)
 
     def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """`(items, outputs, samples)` of `(items, 1, samples)`."""
+        """Map `(items, 1, samples)` to `(items, outputs, samples)`."""
         samples = x.shape[2]
         for layer in self.model:
             if isinstance(layer, nn.ELU):

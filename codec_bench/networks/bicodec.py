@@ -79,7 +79,7 @@ class Refinement(nn.ModuleList):
         super().__init__(nn.ModuleList([nn.Identity(), VocosBackbone(dim, dim, intermediate_dim, 2)]) for _ in range(2))
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, frames, dim)` to the same shape."""
+        """Map `(items, frames, dim)` to the same shape."""
         for step in self:
             assert isinstance(step, nn.ModuleList)
             x = step[1](3.0 * x.transpose(1, 2), lengths)
@@ -96,7 +96,7 @@ class SemanticEncoder(nn.Module):
         self.project = nn.Linear(config.dim, config.latent)
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, features, frames)` to `(items, latent, frames)`."""
+        """Map `(items, features, frames)` to `(items, latent, frames)`."""
         return self.project(self.downsample(self.encoder(x, lengths), lengths)).transpose(1, 2)
 
 
@@ -132,7 +132,7 @@ class ConditionedDecoder(nn.Module):
         self.linear = nn.Linear(config.dim, config.latent)
 
     def forward(self, x: Tensor, condition: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, latent, frames)` under conditions `(items, latent)` to the same shape."""
+        """Map `(items, latent, frames)` to the same shape; `condition` `(items, latent)`."""
         x = self.downsample(self.linear_pre(x.transpose(1, 2)), lengths)
         return self.linear(self.vocos_backbone(x.transpose(1, 2), lengths, condition)).transpose(1, 2)
 
@@ -145,7 +145,7 @@ class Snake(nn.Module):
         self.alpha = nn.Parameter(torch.ones(1, channels, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(items, channels, samples)` to the same shape."""
+        """Map `(items, channels, samples)` to the same shape."""
         return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).square()
 
 
@@ -164,7 +164,7 @@ class BiCodecUnit(nn.Module):
         )
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """`(items, channels, samples)` to the same shape."""
+        """Map `(items, channels, samples)` to the same shape."""
         first, wide, second, narrow = self.block
         return x + narrow(second(wide(masked(first(x), mask))))
 
@@ -213,7 +213,7 @@ class WaveGenerator(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, latent, frames)` to waves `(items, samples)`, padding unspecified."""
+        """Map `(items, latent, frames)` to waves `(items, samples)`, padding unspecified."""
         first, *steps, snake, last = self.model
         x = first(masked(x, frames_mask(lengths, x.shape[-1])))
         for step in steps:
@@ -246,7 +246,7 @@ class BiCodecNet(nn.Module):
         return (spectra.abs().transpose(1, 2) @ self._bands).transpose(1, 2)
 
     def encode(self, features: Tensor, clips: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Content codes `(items, frames)` and speaker codes `(items, codes)`, int64.
+        """Compute content codes `(items, frames)` and speaker codes `(items, codes)`.
 
         Args:
             features: output of the self-supervised encoder, `(items, frames, width)`.

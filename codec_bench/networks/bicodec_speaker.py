@@ -50,7 +50,7 @@ class SpeakerFrames(nn.Module):
         self.conv = nn.Conv1d(3 * channels, config.speaker_context, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(items, mel_bands, frames)` to `(items, context, frames)`."""
+        """Map `(items, mel_bands, frames)` to `(items, context, frames)`."""
         x = self.layer1(x)
         outs = []
         for block in (self.layer2, self.layer3, self.layer4):
@@ -71,7 +71,7 @@ class CrossAttention(nn.Module):
         self.to_out = nn.Linear(inner, dim, bias=False)
 
     def forward(self, latents: Tensor, frames: Tensor) -> Tensor:
-        """`(items, latents, dim)` and `(items, frames, dim)` to the shape of the first."""
+        """Attend from `(items, latents, dim)` to frames `(items, frames, dim)`."""
         seen = self.to_kv(torch.cat([latents, frames], 1))
         query, key, value = (
             each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(latents), *seen.chunk(2, -1))
@@ -83,7 +83,7 @@ class GatedGelu(nn.Module):
     """The first half of the channels times the GELU of the second."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(..., 2 * dim)` to `(..., dim)`."""
+        """Map `(..., 2 * dim)` to `(..., dim)`."""
         value, gate = x.chunk(2, -1)
         return F.gelu(gate) * value
 
@@ -96,7 +96,7 @@ class RmsNorm(nn.Module):
         self.gamma = nn.Parameter(torch.ones(dim))
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(..., dim)` to the same shape."""
+        """Map `(..., dim)` to the same shape."""
         return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.gamma
 
 
@@ -118,7 +118,7 @@ class Sampler(nn.Module):
         self.norm = RmsNorm(dim)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """`(items, frames, context)` to `(items, codes, dim)`."""
+        """Map `(items, frames, context)` to `(items, codes, dim)`."""
         frames = self.proj_context(frames)
         latents = self.latents.expand(len(frames), -1, -1)
         for layer in self.layers:

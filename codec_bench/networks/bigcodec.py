@@ -74,7 +74,7 @@ class SnakeBeta(nn.Module):
         self.alpha, self.beta = nn.Parameter(torch.zeros(channels)), nn.Parameter(torch.zeros(channels))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """`x` `(items, channels, 2, time)`."""
+        """Map `x` `(items, channels, 2, time)` to the same shape."""
         alpha, beta = (each.exp()[:, None, None] for each in (self.alpha, self.beta))
         return torch.addcmul(x, torch.sin(x * alpha).square_(), (beta + _SHARPEST).reciprocal())
 

@@ -86,7 +86,7 @@ class NormRelu(nn.Module):
         self.affine = affine
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, channels, frames)` or `(batch, channels)` to float32 of the same shape."""
+        """Normalise `(batch, channels, frames)` or `(batch, channels)`, as float32."""
         x = self.batchnorm(x)
         return x.relu_() if self.affine else x
 
@@ -106,7 +106,7 @@ class Planes(nn.Module):
         self.bn2 = BatchNorm2d(planes)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
+        """Map `(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, mask, mask)
@@ -143,7 +143,7 @@ class DenseLayer(nn.Module):
         self.cam_layer = ContextMask(inner, config.growth, dilation)
 
     def forward(self, x: Tensor, mask: FrameMask) -> Tensor:
-        """`(batch, inputs, frames)` to the channels that the layer adds."""
+        """Map `(batch, inputs, frames)` to the channels that the layer adds."""
         return self.cam_layer(masked(self.nonlinear2(self.linear1(self.nonlinear1(x))), mask.valid), mask)
 
 
@@ -164,7 +164,7 @@ class Projection(nn.Module):
         self.nonlinear = NormRelu(inputs if norm_first else outputs, affine)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, inputs, frames)` to `(batch, outputs, frames)`."""
+        """Map `(batch, inputs, frames)` to `(batch, outputs, frames)`."""
         return self.linear(self.nonlinear(x)) if self.norm_first else self.nonlinear(self.linear(x))
 
 

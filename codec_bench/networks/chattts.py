@@ -73,7 +73,7 @@ class ConvNeXtStack(nn.Module):
         self.conv_out = nn.Conv1d(config.hidden, outputs, 1, bias=False)
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, inputs, frames)` to `(items, outputs, frames)`."""
+        """Map `(items, inputs, frames)` to `(items, outputs, frames)`."""
         mask = frames_mask(lengths, x.shape[-1])
         first, activation, second = self.conv_in
         x = second(masked(activation(first(masked(x, mask))), mask))

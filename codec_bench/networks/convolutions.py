@@ -24,7 +24,7 @@ class TensorCoreConv1d(torch.nn.Conv1d):
     _taps: torch.Tensor
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """`(items, in, frames)` to `(items, out, frames)` less what the kernel cuts off."""
+        """Convolve `(items, in, frames)`: `(items, out, frames)` less the kernel's span."""
         if x.ndim != 3 or x.shape[2] < FRAMES or x.dtype != torch.float32:
             return super().forward(x)
         padding, dilation = int(self.padding[0]), self.dilation[0]

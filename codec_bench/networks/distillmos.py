@@ -72,7 +72,7 @@ class _DistillPool(nn.Module):
         self.linear3 = nn.Linear(width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From `(items, steps, width)` to `(items,)`."""
+        """Map `(items, steps, width)` to `(items,)`."""
         weights = self.linear2(F.relu(self.linear1(x))).softmax(1)
         scores: Tensor = self.linear3((weights * x).sum(1))[:, 0]
         return scores
@@ -89,7 +89,7 @@ class _Head(nn.Module):
         self.pool = _DistillPool(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From `(items, inputs, steps)` to scores in [0, 1], `(items,)`."""
+        """Map `(items, inputs, steps)` to scores in [0, 1], `(items,)`."""
         inner = self.transformer
         x = inner.linear_proj(inner.norm(self.norm_input(x)).transpose(1, 2)) + inner.position_encoding.pe
         x = self.norm_trans(inner.transformer_encoder(x).transpose(1, 2)).transpose(1, 2)

@@ -55,7 +55,7 @@ class _Convolution(nn.Conv2d):
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From `(items, inputs, frames, bins)` to as many outputs."""
+        """Map `(items, inputs, frames, bins)` to as many outputs."""
         normed: Tensor = self.norm(super().forward(x))
         return normed
 

@@ -54,7 +54,7 @@ class Res2Conv(nn.Module):
         self.bns = nn.ModuleList(BatchNorm1d(width) for _ in range(groups - 1))
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to itself; `valid` is 1 on own frames."""
+        """Map `(batch, channels, frames)` to itself; `valid` is 1 on own frames."""
         *parts, last = x.chunk(len(self.convs) + 1, dim=1)
         done: list[Tensor] = []
         for group, conv, norm in zip(parts, self.convs, self.bns, strict=True):
@@ -72,7 +72,7 @@ class SqueezeExcite(nn.Module):
         self.linear2 = nn.Linear(bottleneck, channels)
 
     def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to itself; `counts` is each item's frames."""
+        """Map `(batch, channels, frames)` to itself; `counts` is each item's frames."""
         mean = (x.float() * valid).sum(2) / counts
         return x * torch.sigmoid(self.linear2(F.relu(self.linear1(mean)))).unsqueeze(2)
 
@@ -88,7 +88,7 @@ class EcapaRes2Block(nn.Module):
         self.SE_Connect = SqueezeExcite(channels, bottleneck)
 
     def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to the same shape."""
+        """Map `(batch, channels, frames)` to the same shape."""
         inner = self.Conv1dReluBn2(self.Res2Conv1dReluBn(self.Conv1dReluBn1(x), valid))
         return x + self.SE_Connect(inner, valid, counts)
 
@@ -102,7 +102,7 @@ class AttentivePooling(nn.Module):
         self.linear2 = Conv1d(bottleneck, channels, 1)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to float32 `(batch, 2 * channels)`."""
+        """Map `(batch, channels, frames)` to float32 `(batch, 2 * channels)`."""
         score = self.linear2(torch.tanh(self.linear1(x))).float()
         weight = score.masked_fill(valid == 0, -torch.inf).softmax(dim=2)
         x = x.float()

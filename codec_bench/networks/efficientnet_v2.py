@@ -159,6 +159,6 @@ class EfficientNetV2(nn.Module):
         self.conv_head, self.bn2 = _Conv(channels, features), _Norm(features)
 
     def forward(self, images: Tensor) -> Tensor:
-        """`(images, 3, height, width)` to `(images, features, height / 32, width / 32)`."""
+        """Map images `(images, 3, height, width)` to features at 1/32 of the size."""
         x: Tensor = self.bn2(self.conv_head(self.blocks(self.bn1(self.conv_stem(images)))))
         return x

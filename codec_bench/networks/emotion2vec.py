@@ -101,7 +101,7 @@ class Emotion2VecAttention(nn.Module):
         self.qkv, self.proj = HalfLinear(width, 3 * width), HalfLinear(width, width)
 
     def forward(self, x: Tensor, bias: DistanceBias) -> Tensor:
-        """`(batch, length, width)` to the same shape."""
+        """Map `(batch, length, width)` to the same shape."""
         q, k, v = self.qkv(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         parts = [
             F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=bias.rows(rows, q.dtype))
@@ -122,7 +122,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor, bias: DistanceBias) -> Tensor:
-        """`(batch, length, width)` to the same shape."""
+        """Map `(batch, length, width)` to the same shape."""
         x = self.norm1(x + self.attn(x, bias))
         return self.norm2(x + self.mlp["fc2"](F.gelu(self.mlp["fc1"](x))))
 

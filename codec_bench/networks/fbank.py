@@ -27,7 +27,7 @@ class Fbank(nn.Module):
         self.register_buffer("bands", mel_bands(bands), persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Bands `(batch, bands, frames)`, zero-padded, and each item's frames.
+        """Compute `(batch, bands, frames)`, zero-padded, and each item's frames.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, enough for a frame.

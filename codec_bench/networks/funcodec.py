@@ -88,7 +88,7 @@ class NormedConv(ReflectedConv):
         self.conv["norm"] = UtteranceNorm(outputs)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`."""
+        """Map `(items, inputs, time)` to `(items, outputs, ceil(time / stride))`."""
         return self.conv["norm"](super().forward(x, lengths), each(lengths, self.length))
 
 
@@ -100,7 +100,7 @@ class NormedTransposedConv(TrimmedTransposedConv):
         self.convtr["norm"] = UtteranceNorm(outputs)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
+        """Map `(items, inputs, time)` to `(items, outputs, time x stride)`."""
         time = x.shape[-1]
         output = self.convtr["convtr"](zero_beyond(x, lengths))
         output = self.convtr["norm"](output, each(lengths, lambda length: (length + 1) * self.stride))

@@ -57,7 +57,7 @@ class GroupedConv(Folding, Reducible):
         return blocks.flatten(3).flatten(1, 2), bias.view(self.groups, 1, -1).repeat(1, 1, BLOCK)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """`(batch, frames, width)` to the same shape."""
+        """Map `(batch, frames, width)` to the same shape."""
         blocks, bias = self.folded()
         length, count, before = frames.shape[1], -(-frames.shape[1] // BLOCK), self.kernel // 2
         behind = count * BLOCK - length + self.kernel - 1 - before

@@ -29,7 +29,7 @@ class BothWays(Folding, nn.LSTM):
         super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True)
 
     def over(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """`(items, steps, inputs)` to `(items, steps, 2 x hidden)` over own steps.
+        """Map `(items, steps, inputs)` to `(items, steps, 2 x hidden)` over own steps.
 
         Values beyond an item's end may be anything finite, and are unspecified in the result.
         """

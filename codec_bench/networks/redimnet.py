@@ -91,7 +91,7 @@ class MelFrontEnd(nn.Module):
         self.register_buffer("bands", shape, persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Bands `(batch, bands, frames)`, zero-padded, and each item's frames.
+        """Compute `(batch, bands, frames)`, zero-padded, and each item's frames.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, more than half a frame.
@@ -120,7 +120,7 @@ class ChannelNorm(nn.LayerNorm):
     """A layer norm over the second axis, in float32."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, channels, ...)` to the same shape."""
+        """Map `(batch, channels, ...)` to the same shape."""
         return super().forward(x.float().movedim(1, -1)).movedim(-1, 1)
 
 
@@ -132,7 +132,7 @@ class FrequencyExcite(nn.Module):
         self.squeeze, self.exitation = nn.Linear(bands, inner), nn.Linear(inner, bands)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
-        """`(batch, channels, bands, frames)` to itself; `counts` are own frames."""
+        """Map `(batch, channels, bands, frames)` to itself; `counts` are own frames."""
         mean = masked(x, frame_mask).sum((1, 3)) / (counts * x.shape[1])
         return x * torch.sigmoid(self.exitation(F.relu(self.squeeze(mean))))[:, None, :, None]
 
@@ -152,7 +152,7 @@ class ReDimNetBlock(nn.Module):
         self.se = FrequencyExcite(bands, min(64, max(channels, 32)))
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
-        """`(batch, channels, bands, frames)` to the same shape."""
+        """Map `(batch, channels, bands, frames)` to the same shape."""
         inner = self.bn1(F.relu(self.conv1pw(self.conv1(masked(x, frame_mask)))))
         inner = self.bn2(self.conv2pw(self.conv2(masked(inner, frame_mask))))
         return F.relu(self.se(inner, frame_mask, counts) + x)
@@ -168,7 +168,7 @@ class TimeConv(nn.Module):
         self.pwconv1 = Conv1d(channels, channels, 1)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None) -> Tensor:
-        """`(batch, channels, frames)` to the same shape."""
+        """Map `(batch, channels, frames)` to the same shape."""
         return x + self.pwconv1(F.gelu(self.norm(self.dwconvs[0](masked(x, frame_mask)))))
 
 
@@ -186,7 +186,7 @@ class ReDimNetAttention(nn.Module):
         self.final_layer_norm = nn.LayerNorm(width, eps=NORM_EPS)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, width, frames)` to itself; `mask` is minus infinity on padding."""
+        """Map `(batch, width, frames)` to itself; `mask` is minus infinity on padding."""
         x = x.transpose(1, 2)
         q, k, v = (
             self.attention[name](x).unflatten(2, (HEADS, -1)).transpose(1, 2) for name in ("q_proj", "k_proj", "v_proj")
@@ -207,7 +207,7 @@ class TimeBlock(nn.Module):
         self.exp_dim_conv = Conv1d(inner, width, 1)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, mask: Tensor) -> Tensor:
-        """`(batch, width, frames)` to the same shape."""
+        """Map `(batch, width, frames)` to the same shape."""
         inner = self.red_dim_conv(x)
         *convs, attention = self.tcm
         for conv in convs:
@@ -223,7 +223,7 @@ class ReDimNetMixture(nn.Module):
         self.w = nn.Parameter(torch.zeros(1, outputs, width if outputs > 1 else 1, 1))
 
     def forward(self, outputs: Sequence[Tensor]) -> Tensor:
-        """Tensors `(batch, width, frames)` to one."""
+        """Mix tensors `(batch, width, frames)` into one."""
         weights = self.w.softmax(dim=1)
         total = outputs[0] * weights[:, 0]
         for index, output in enumerate(outputs[1:], 1):

@@ -33,7 +33,7 @@ class ScoreqNet(nn.Module):
         self.mos_layer = nn.Linear(encoder.width, 1) if rates else None
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Opinion scores `(items,)`, or unit embeddings `(items, width)`, float32.
+        """Compute opinion scores `(items,)`, or unit embeddings `(items, width)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.

@@ -41,7 +41,7 @@ class ReflectedConv(nn.Module):
         return -(-before // self.stride)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`."""
+        """Map `(items, inputs, time)` to `(items, outputs, ceil(time / stride))`."""
         if self.left or self.right or self.stride > 1:
             x = reflect(x, lengths, self.left, self.right, self.stride)
         return self.conv["conv"](x)
@@ -60,7 +60,7 @@ class TrimmedTransposedConv(nn.Module):
         return before * self.stride
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
+        """Map `(items, inputs, time)` to `(items, outputs, time x stride)`."""
         time = x.shape[-1]
         if not full(lengths, time):
             x = x * inside(lengths, time, x.device)[:, None]

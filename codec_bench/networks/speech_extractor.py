@@ -62,7 +62,7 @@ class StridedConv(Folding, Reducible):
         return [chunk.flatten(1).contiguous() for chunk in taps.split(self.stride, 1)]
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Rows `(batch * frames, inputs)` to `(batch * frames / stride, outputs)`.
+        """Map rows `(batch * frames, inputs)` to `(batch * frames / stride, outputs)`.
 
         The number of frames is a multiple of the stride. The taps of an item's last rows reach into the next item, but
         these rows are beyond the item's valid frames.

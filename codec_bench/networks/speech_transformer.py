@@ -84,7 +84,7 @@ class Attention(Folding, Reducible):
         return weight, bias, gates.weight.view(2, 4, -1).sum(1), gates.bias.view(2, 4).sum(1)
 
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
-        """`(batch, frames, width)` to the same shape."""
+        """Map `(batch, frames, width)` to the same shape."""
         weight, offset, *gates = self.folded()
         projected = F.linear(frames.to(weight.dtype), weight, offset)
         q, k, v = projected.unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
@@ -164,7 +164,7 @@ class EncoderLayer(nn.Module):
         self.final_layer_norm = LayerNorm(config.width)
 
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
-        """`(batch, frames, width)` to the same shape."""
+        """Map `(batch, frames, width)` to the same shape."""
         if self.pre_norm:
             frames = frames + self.self_attn(self.self_attn_layer_norm(frames), bias)
             return frames + self.fc2(F.gelu(self.fc1(self.final_layer_norm(frames))))

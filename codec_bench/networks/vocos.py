@@ -177,7 +177,7 @@ class ISTFTHead(nn.Module):
         self.istft = ISTFT(n_fft, hop_length, padding)
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """`(items, frames, dim)` to waves `(items, samples)`, zero-padded."""
+        """Map `(items, frames, dim)` to waves `(items, samples)`, zero-padded."""
         magnitude, phase = self.out(x).transpose(1, 2).chunk(2, dim=1)
         return self.istft(torch.polar(magnitude.exp().clamp(max=_LOUDEST), phase), lengths)
 

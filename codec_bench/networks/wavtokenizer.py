@@ -79,7 +79,7 @@ class WavTokenizerBlock(nn.Module):
         self.conv1, self.conv2 = (nn.Conv1d(channels, channels, 3, padding=1) for _ in range(2))
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """`x` `(items, channels, frames)`."""
+        """Map `x` `(items, channels, frames)` to the same shape."""
         hidden = self.conv1(F.silu(self.norm1(x, mask)))
         return x + self.conv2(F.silu(self.norm2(hidden, mask)))
 
@@ -93,7 +93,7 @@ class AttentionBlock(nn.Module):
         self.q, self.k, self.v, self.proj_out = (nn.Conv1d(channels, channels, 1) for _ in range(4))
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """`x` `(items, channels, frames)`."""
+        """Map `x` `(items, channels, frames)` to the same shape."""
         hidden = self.norm(x, mask)
         q, k, v = (layer(hidden).transpose(1, 2)[:, None] for layer in (self.q, self.k, self.v))
         keys = None if mask is None else mask[:, None].bool()
@@ -117,7 +117,7 @@ class PositionNet(nn.ModuleList):
         )
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """`x` `(items, channels, frames)`."""
+        """Map `x` `(items, channels, frames)` to the same shape."""
         for layer in self:
             x = layer(x, mask)
         return x

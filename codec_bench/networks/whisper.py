@@ -120,7 +120,7 @@ class WhisperNet:
         return DecoderMemory([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
     def step(self, tokens: Tensor, written: DecoderMemory) -> Tensor:
-        """Tokens `(windows, tokens)` (prompt or next) to `(windows, tokens, width)`.
+        """Decode tokens `(windows, tokens)` (prompt or next): `(windows, tokens, width)`.
 
         Args:
             written: of the same windows; the tokens are added to it.
@@ -133,7 +133,7 @@ class WhisperNet:
         return self._decoder_norm(rows).view(shape)
 
     def logits(self, out: Tensor, added: Tensor | None = None) -> Tensor:
-        """Logits `(windows, vocabulary)` of `(windows, width)`, plus `added`."""
+        """Map `(windows, width)` to logits `(windows, vocabulary)`, plus `added`."""
         return F.linear(out, self._logits, added)
 
     def logits_added(self, banned: Sequence[int]) -> Tensor:

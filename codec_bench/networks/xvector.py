@@ -50,7 +50,7 @@ class TimeDelay(nn.Module):
         self.kernel = HalfLinear(inputs * kernel, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, inputs, frames)` to `(batch, outputs, frames)` less the kernel's span."""
+        """Map `(batch, inputs, frames)` to `(batch, outputs, fewer frames)`."""
         weight = self.kernel.weight.unflatten(1, (self.taps, -1)).transpose(1, 2)
         return F.relu(F.conv1d(x.to(weight.dtype), weight, self.kernel.bias, dilation=self.dilation))
 
