@@ -372,7 +372,7 @@ async def judge_at_once(
 
 
 def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> SendRequests:
-    """Wrap `send_requests` and report when the service names another judge or another state of it."""
+    """Wrap `send_requests`; notify if the service reports another model or state."""
     seen: dict[str, None] = {}
 
     async def send(*arguments: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:

@@ -41,7 +41,7 @@ def declared_features(schema: Any) -> dict[str, Any]:
 
 
 def find_class_names(features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The class names of each column declared to hold numbers (`ClassLabel`)."""
+    """The class names of each column with class numbers (`ClassLabel`)."""
     names = {
         column: feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
         for column, feature in features.items()

@@ -149,7 +149,7 @@ class Repository:
         return self.local(match) if match is not None else os.path.join(self.root or str(self.repo), candidates[0])
 
     def has(self, path: str) -> bool:
-        """Whether the repository or the folder holds a file."""
+        """Whether a file exists in the repository or folder."""
         if self.root is None:
             return path in self.files
         return os.path.isfile(os.path.join(self.root, path))

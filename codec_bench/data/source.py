@@ -287,7 +287,7 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
 def _open_layout(
     name: str, tree: Tree, layout: tuple[TextLayout, list[str]] | None, front: int | None, require_audio: bool
 ) -> Source:
-    """Read the rows of a layout, with a report of what was recognised and ignored."""
+    """Read the rows of a layout, with a report of its files and the ignored ones."""
     rows, report = read_layout_rows(tree, layout, require_audio=require_audio)
     unit, of = "file" if layout is None else "row", name
     if layout is not None and not layout[0].several and len(report.files) == 1:  # its numbers are those of lines

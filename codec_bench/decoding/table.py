@@ -222,7 +222,7 @@ _TABLES_LOCK = threading.Lock()
 
 
 def _cached(tables: OrderedDict[Any, Any], path: str, read: Callable[[tuple[str, object]], Any]) -> Any:
-    """Return what `read` gives for a file, cached until the file changes."""
+    """Return the result of `read` for a file, cached until the file changes."""
     # A file that changed a moment ago is not cached: it may change again unnoticed.
     identity = (path, file_state(path) or object())
     with _TABLES_LOCK:
@@ -262,7 +262,7 @@ class _GroupReader:
         self.nbytes = 0
 
     def batch(self, row: int) -> tuple[pa.RecordBatch, int]:
-        """Return the batch that holds a row of the group, and the row's index there."""
+        """Return the batch with a row of the group, and the row's index in the batch."""
         with self._lock:
             batches = self._batches
             if batches is None or row < (self._recent[0][0] if self._recent else self._next):

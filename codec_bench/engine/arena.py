@@ -177,5 +177,5 @@ class Arena:
 
 
 def round_up(nbytes: int) -> int:
-    """Bytes that a region takes up in its segment."""
+    """Round a region's bytes up to the alignment of its segment."""
     return -(-nbytes // _ALIGN) * _ALIGN

@@ -35,7 +35,7 @@ class ComputeDevice:
     device, lanes = "cpu", 1
 
     def acquire(self, others: int = 0) -> None:
-        """Take the device, shared with `others`, before the first network uses memory."""
+        """Reserve the device, shared with `others`, before the first network uses memory."""
 
     def ahead(self, make: Callable[[], Any]) -> Any:
         """Run `make` in the second thread; return an object whose `wait` gives the result."""

@@ -101,7 +101,7 @@ def open_folders(
 
 @contextmanager
 def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[RunFolder]:
-    """End the block without an error if the folder holds another record."""
+    """Collect the message of a RunMismatch in `mismatches` instead of raising it."""
     with folder:
         try:
             yield folder
@@ -123,7 +123,7 @@ def _execute_in(
     run_folder: RunFolder, plan: Plan, evaluation: Evaluation, running: Running, timeline: Timeline,
     workers: Workers | None = None,
 ) -> Run:  # fmt: skip
-    """Run the plan into a locked folder; RunMismatch if it holds another record."""
+    """Run the plan into a locked folder; RunMismatch if it has another record."""
     timeline.mark("plan")
     running.on_folder(run_folder.path, run_folder.words)
     source, folder = evaluation.source, run_folder.path

@@ -53,7 +53,7 @@ class SingleWorkerPool(Pool):
         return {} if self._limits.threads is None else thread_variables(self._limits.threads)
 
     def run_step(self, work: StepWork) -> StepResult:
-        """Run a step, or raise Stopped; a new worker then takes the next step."""
+        """Run a step, or raise Stopped; a new worker then runs the next step."""
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
         self.submit(worker, WorkerBatch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
@@ -87,7 +87,7 @@ def memory_limit(requested_gib: float | None) -> float | None:
 
 
 def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambda step: None) -> Sections:
-    """Every section of one codec's steps; a failed section holds its reason.
+    """Run a codec's steps and return their sections; a failed one has its reason.
 
     Args:
         request: the job. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.

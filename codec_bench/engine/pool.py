@@ -433,7 +433,7 @@ def device_owners(specs: Mapping[str, StageSpec]) -> set[str]:
 
 
 def _received(worker: PoolWorker) -> tuple[Any, ...] | None:
-    """The next message of a worker; None if its pipe is closed or holds anything else."""
+    """The next message of a worker; None if its pipe is closed or data are invalid."""
     try:
         message = worker.pipe.recv()
     except Exception:  # somebody else's code may have written to the pipe

@@ -153,7 +153,7 @@ def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, floa
 
 @contextmanager
 def _paused_garbage_collector() -> Iterator[None]:
-    """Pause the garbage collector, which takes a sixth of the time of loading."""
+    """Pause the garbage collector, which costs a sixth of the loading time."""
     searched = gc.isenabled()
     gc.disable()
     try:

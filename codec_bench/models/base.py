@@ -123,7 +123,7 @@ class Model(ABC):
         """
 
     async def describe(self) -> Mapping[str, Any]:
-        """Return what a service reports about the model (`model`) and itself (`server`)."""
+        """Return the service's facts about the model (`model`) and itself (`server`)."""
         return {}
 
     @abstractmethod

@@ -290,7 +290,7 @@ def length_s(request: Request) -> float:
 
 
 def refusal(request: Request, info: ModelInfo) -> str | None:
-    """Return why a model does not take a request, or None."""
+    """Return why a model does not accept a request, or None."""
     if info.reads == "messages" and not request.messages:
         return Diagnostic("needs_conversation", model=info.name)
     if request.wants not in info.outputs:

@@ -93,7 +93,7 @@ class Cascade(Model):
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """Parameters that the language model does not take."""
+        """Parameters that the language model does not support."""
         return self.answers.untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:

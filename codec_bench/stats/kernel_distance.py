@@ -97,7 +97,7 @@ def _sides(pairs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def density(radii: np.ndarray, distances: np.ndarray) -> float:
-    """Density (Naeem 2020): reference balls that hold an estimate, mean over `k`.
+    """Density (Naeem 2020): reference balls around an estimate, mean over `k`.
 
     Args:
         radii: to the k-th neighbour, `(references,)`.

@@ -62,7 +62,7 @@ class _Aligned:
         ]
 
     def in_place_of(self, span: Sequence[int]) -> str:
-        """The words that replace a span of the reference, or a part of it."""
+        """The words that the alignment substitutes for a span of the reference."""
         first, last = span[0], span[-1]
         groups = (
             self.words[j1:j2] for step, i1, i2, j1, j2 in self.steps if step == "replace" and i1 <= last and first < i2

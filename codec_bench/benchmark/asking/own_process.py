@@ -59,7 +59,7 @@ def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Mod
 
 
 class ModelProcess(Model):
-    """A model that answers from a process of its own.
+    """A model that runs in a separate process.
 
     Args:
         model: this process's instance, for its facts.
@@ -114,7 +114,7 @@ class ModelProcess(Model):
             raise UserError("model_not_started", model=self.info.name, cause=error) from error
 
     async def describe(self) -> Mapping[str, Any]:
-        """What the model's service reports."""
+        """Return what the model's service reports."""
         description: Mapping[str, Any] = await (await self._started()).call("describe")
         return description
 

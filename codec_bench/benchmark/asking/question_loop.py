@@ -331,7 +331,7 @@ def _copy_sound(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None
 
 
 def plain_fields(fields: Any) -> dict[str, Any]:
-    """The columns of a question that JSON can hold, without sounds."""
+    """Return the fields of a question that JSON can represent, without audio."""
     return {name: value for name, value in fields.items() if not _is_sound(value)}
 
 

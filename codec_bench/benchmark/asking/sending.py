@@ -118,7 +118,7 @@ class Lookup:
         self._thread = ThreadPoolExecutor(1, "response-cache")
 
     async def find(self, batch: list[Request]) -> list[tuple[str | None, Response | None]]:
-        """Each request's key, and its response if the cache holds one."""
+        """Return each request's cache key, and its response if it is cached."""
         return await self._call(self._cache.look_up, self._identity, batch)
 
     async def put(self, key: str, request: Request, response: Response) -> None:
@@ -171,7 +171,7 @@ class _RequestsInFlight:
             self.finished.put_nowait(None)
 
     async def next_responses(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
-        """Wait for the next response; of a model that charges, take all that are there."""
+        """Wait for the next response; for a paid model, return all finished ones."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
             await asyncio.sleep(0)

@@ -102,12 +102,12 @@ class Spending:
         return self.budget.stop_reason is None
 
     def end(self, response: Response) -> None:
-        """Take the answer to a request that began."""
+        """Charge the answer to a request that `begin` allowed."""
         self._in_flight -= 1
         self.add(response)
 
     def add(self, response: Response) -> None:
-        """Take an answer to any request."""
+        """Charge an answer to any request."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
             self.budget.spent_usd += cost

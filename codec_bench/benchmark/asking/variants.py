@@ -129,7 +129,7 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
 
 
 def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False) -> Request:
-    """Give a sampling request a seed of its own, independent of the order.
+    """Add a seed to a sampling request, which does not depend on the order.
 
     Args:
         request: its id decides the seed.

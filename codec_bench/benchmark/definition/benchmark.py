@@ -101,7 +101,7 @@ class Benchmark:
 
     @property
     def has_options(self) -> bool:
-        """Whether its questions have options in fields of their own."""
+        """Whether the questions have their options in separate fields."""
         names = (*self.data.columns, *self.spec.fields)
         return any(name == "choices" or (name.lower().startswith("choice_") and len(name) == 8) for name in names)
 

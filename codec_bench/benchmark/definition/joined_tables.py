@@ -79,5 +79,5 @@ def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLik
 
 
 def _key(value: Any) -> str:
-    """A key as text; a table may hold a whole number as a float."""
+    """Convert a join key to text; whole numbers may be stored as floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

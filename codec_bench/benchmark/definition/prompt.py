@@ -345,7 +345,7 @@ def _environment() -> Any:
 
 
 def _joined(value: Any, between: str = "") -> str:
-    """Join a list of texts; Jinja would take a text as a list of letters."""
+    """Join a list of texts; Jinja's own filter would join the letters of a text."""
     if isinstance(value, str):
         raise ValueError(f"'join' got the text {value[:80]!r}; expected a list")
     return between.join(map(str, value))

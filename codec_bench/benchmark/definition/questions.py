@@ -356,7 +356,7 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
 
 
 def text_columns(data: Data, table: Table) -> list[str]:
-    """The columns of a table that a definition reads and that hold no sound."""
+    """The columns without audio that a definition reads of a table."""
     read = [column for name, of in data.columns.items() if name not in SOUNDS for column in _listed(of)]
     read += data.expand.columns.values() if data.expand else ()
     keys = (data.id, data.speaker.column if data.speaker else None, data.join.key if data.join else None)
@@ -384,7 +384,7 @@ def _has_column(columns: Sequence[str], column: str) -> bool:
 
 
 def _parse_list(value: Any) -> Any:
-    """Parse a list that a table holds as text, in JSON or Python syntax; keep any other value."""
+    """Parse a list stored as JSON or Python text; return other values unchanged."""
     if not isinstance(value, str) or not (value.startswith("[") and value.endswith("]") and len(value) < _LONGEST_LIST):
         return value
     for read in (json.loads, ast.literal_eval):

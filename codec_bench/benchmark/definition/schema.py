@@ -124,7 +124,7 @@ class Template(Strict):
 
 
 class PromptSpec(Template):
-    """A prompt in a file of its own, with variants for models or families of models.
+    """A prompt in a separate file, with variants for models or families of models.
 
     Args:
         summary: what the prompt asks for, in one sentence.

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class WindowsSpec(BaseModel):
-    """How `too_long: windows` splits a sound that is longer than the model takes.
+    """How `too_long: windows` splits audio that is longer than the model's limit.
 
     Args:
         join: how the answers are joined: `words` in a row, by `vote`, or on `lines` (see `types.Windows`).

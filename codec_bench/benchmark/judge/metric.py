@@ -415,7 +415,7 @@ def _criteria(held: Any) -> list[str]:
 
 
 def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
-    """The question, answer and suggestion of each round, as far as columns hold them."""
+    """The question, answer and suggestion of each round, as far as they are recorded."""
     question, suggestion = (answer.fields.get(column) for column in OF_ROUNDS.values())
     held = {"question": question, "answer": (*answer.turns, answer.text), "suggestion": suggestion}
     columns = {field: texts for field, texts in held.items() if texts is not None}

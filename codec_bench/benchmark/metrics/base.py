@@ -19,7 +19,7 @@ from codec_bench.types import Score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """One answer in the form that metrics take.
+    """A model's answer to a question, as input of metrics.
 
     Args:
         text: the answer after post-processing.
@@ -87,7 +87,7 @@ class AnswerMetric(ABC):
 
 
 class SeparateMetric(AnswerMetric):
-    """A metric that scores each answer by itself."""
+    """A metric whose score of an answer does not depend on other answers."""
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
         """One score per answer."""

@@ -43,7 +43,7 @@ def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str
 
 
 def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[MmsuDecision | None]:
-    """As the script of June 2025: an empty answer takes the letter of the last one.
+    """As the script of June 2025: an empty answer gets the previous answer's letter.
 
     Args:
         rows: of each question in order the answer, the expected answer and the choices, as in `marked`.

@@ -115,7 +115,7 @@ def after(marker: str) -> Step:
 
 
 def before(marker: str) -> Step:
-    """The text before the first occurrence of a marker, or all of it, ignoring case."""
+    """The text before the first occurrence of a marker, any case; all without one."""
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:

@@ -183,7 +183,7 @@ def answer_text(text: str, *, keep_reasoning: bool) -> str:
 def answer_of(
     exchange: Exchange, reading: Reading, *, empty_references: bool = False, keep_reasoning: bool = False
 ) -> Answer:
-    """Convert an answer to the form that metrics take.
+    """Convert a recorded answer to the input of metrics.
 
     Args:
         empty_references: whether empty expected answers stay.
@@ -334,7 +334,7 @@ class _SpokenAnswers:
         self.folder = writer.folder
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Take finished answers from the engine, with the scores of their sound."""
+        """Write answers that the engine finished, with the scores of their audio."""
         sound_scores: dict[int, Mapping[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:

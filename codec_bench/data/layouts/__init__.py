@@ -139,7 +139,7 @@ def _one_list(tree: Tree, layout: TextLayout, files: Sequence[str]) -> str:
 def read_layout_rows(
     tree: Tree, layout: tuple[TextLayout, list[str]] | None, *, require_audio: bool
 ) -> tuple[list[Row], Report]:
-    """The rows of a folder, and a report of what was recognised and ignored in it.
+    """Return the rows of a folder, and a report of its layout and ignored files.
 
     Args:
         layout: the layout with its files, as `find_layout` gives it; None for a folder of sounds alone.

@@ -56,7 +56,7 @@ class TextLayout:
 
 @dataclass(slots=True, eq=False)
 class Report:
-    """What was recognised in a folder, and what was ignored.
+    """Report on a folder: the recognised layout and the ignored files.
 
     Args:
         layout: its name.

@@ -418,7 +418,7 @@ def _prompt(files: frozenset[str], speaker: str) -> str | None:
 
 
 def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
-    """The repository or folder that holds the files."""
+    """Find the repository or folder of the files."""
     if where.startswith(PREFIX):
         return find_repository(where.removeprefix(PREFIX), revision, mirror)
     path = os.path.abspath(os.path.expanduser(where))

@@ -65,7 +65,7 @@ def claims_audiofolder(tree: Tree, file: str) -> bool:
 
 
 def read_audiofolder(tree: Tree, files: Sequence[str]) -> LayoutResult:
-    """Read tables whose column `file_name` holds paths from the table's folder."""
+    """Read tables with the column `file_name`, paths relative to the table's folder."""
 
     def rows() -> Iterator[Row]:
         count = 0

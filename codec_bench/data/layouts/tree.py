@@ -76,7 +76,7 @@ class Tree:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The files that may hold texts of the sounds."""
+        """The files that may contain transcripts."""
         return [file for file in self.others if _may_hold_texts(file)]
 
     def path(self, file: str) -> str:

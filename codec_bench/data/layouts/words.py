@@ -19,7 +19,7 @@ def layout_line(report: Report) -> str:
 
 
 def ignored_lines(report: Report) -> dict[str, str]:
-    """What was ignored, by kind."""
+    """Describe the ignored files by kind."""
     ignored = {
         UNREAD: (report.unread, "text {files} next to the sound {were} not read: {names}"),
         UNLISTED: (report.unlisted, "sound {files} {have} no text: {names}"),

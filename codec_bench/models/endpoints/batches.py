@@ -182,7 +182,7 @@ class BatchInterface(ABC):
 
 
 class BatchableModel(JsonModel):
-    """A model whose service takes files of requests. Arguments as `RemoteModel`."""
+    """A model whose service accepts files of requests. Arguments as `RemoteModel`."""
 
     @abstractmethod
     def batches(self) -> BatchInterface:
@@ -194,7 +194,7 @@ class BatchableModel(JsonModel):
 
     @abstractmethod
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """Parse a complete JSON reply; `about` holds further response fields.
+        """Parse a complete JSON reply; `about`: further fields of the response.
 
         Raises:
             Retryable, RequestFailed: the reply holds no answer.

@@ -38,7 +38,7 @@ def text_of(body: Any, name: str) -> str:
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> None:
-    """Set a value at a path such as `references.0.text`, creating what is missing."""
+    """Set a value at a path such as `references.0.text`, creating missing levels."""
     here: Any = body
     keys = path.split(".")
     for key, following in zip(keys, [*keys[1:], None]):

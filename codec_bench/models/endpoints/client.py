@@ -258,7 +258,7 @@ class Client(RetryPolicy):
         return f"{to}; is base_url ({self.base_url}) right?"
 
     def _of_path(self, url: yarl.URL | None) -> str:
-        """Advise on a base_url that holds the request's path, or lacks the version."""
+        """Advise on a base_url that contains the request's path, or lacks the version."""
         path = str(url).removeprefix(self.base_url) if url is not None else ""
         if path and self.base_url.endswith(path):
             return f" It ends before {path}, which every request adds: base_url={self.base_url.removesuffix(path)}"

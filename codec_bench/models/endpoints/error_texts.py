@@ -144,7 +144,7 @@ _NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A parameter that a service does not take, and its replacement or None."""
+    """A parameter that a service does not support, and its replacement or None."""
 
     parameter: str
     instead: str | None = None

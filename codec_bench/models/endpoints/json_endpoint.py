@@ -35,7 +35,7 @@ _EXPRESSION = re.compile(r"\{\{((?:(?!\}\}).)*)\}\}", re.DOTALL)
 
 
 class JsonEndpoint(JsonModel):
-    """Your own service, or any other that takes and gives JSON.
+    """A service with JSON requests and replies, such as a custom one.
 
     Args:
         body: the template of the request; see the module.

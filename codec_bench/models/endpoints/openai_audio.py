@@ -56,7 +56,7 @@ class OpenAiTranscription(HttpModel):
         self.languages, self.path, self.names = dict(languages or {}), path, dict(names or {})
 
     def check(self, request: Request) -> str | None:
-        """Return why the recogniser does not take a request, or None."""
+        """Return why the recogniser does not accept a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
             return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
         return super().check(request)
@@ -133,7 +133,7 @@ class OpenAiSpeech(JsonModel):
         self.audio_as, self.audio_format, self.audio_rate_hz, self.path = audio_as, audio_format, audio_rate_hz, path
 
     def check(self, request: Request) -> str | None:
-        """Return why the synthesiser does not take a request, or None."""
+        """Return why the synthesiser does not accept a request, or None."""
         if not isinstance(request.fields.get("text"), str):
             return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
         for name in NEEDED:

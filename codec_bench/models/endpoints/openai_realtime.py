@@ -220,7 +220,7 @@ class OpenAiLiveTranscription(SocketModel):
         self.languages = dict(languages or {})
 
     def check(self, request: Request) -> str | None:
-        """Return why the recogniser does not take a request, or None."""
+        """Return why the recogniser does not accept a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
             return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
         return super().check(request)

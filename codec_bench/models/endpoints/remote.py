@@ -145,7 +145,7 @@ class RemoteModel(Model):
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """Request parameters that the service does not take, each with the reason."""
+        """Request parameters that the service does not support, each with the reason."""
         return self._untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
@@ -380,7 +380,7 @@ class HttpModel(RemoteModel):
 
 
 class JsonModel(HttpModel):
-    """A model that takes one JSON body per request. Arguments as `RemoteModel`."""
+    """A model whose requests are one JSON body each. Arguments as `RemoteModel`."""
 
     def encode(self, request: Request) -> bytes:
         """Return the body as bytes."""

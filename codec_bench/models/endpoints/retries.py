@@ -146,7 +146,7 @@ class HeldSlots:
         self._over = False
 
     def wait(self, gate: RequestGate, slot: asyncio.Future[None]) -> None:
-        """Register a further request of the question for the next slot held at the gate."""
+        """Register a further request of the question for the next occupied slot."""
         self._waiting.append((gate, slot))
 
     def hold(self, gate: RequestGate) -> None:

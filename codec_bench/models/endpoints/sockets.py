@@ -81,7 +81,7 @@ class SocketModel(RemoteModel):
             raise MissingExtra("a model behind a WebSocket", "websockets", "api") from error
 
     def check(self, request: Request) -> str | None:
-        """Return why the model does not take a request, or None."""
+        """Return why the model does not accept a request, or None."""
         turns = [m for m in request.messages if m.role != "system"]
         if self.sound_last and any(not isinstance(item, str) for m in turns[:-1] for item in m.content):
             return Diagnostic("sound_in_last_turn_only", model=self.info.name)

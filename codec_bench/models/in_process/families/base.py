@@ -89,7 +89,7 @@ Template = Literal["chat", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What a family needs to load a checkpoint.
+    """Options of loading a checkpoint.
 
     Args:
         model_type: the type of model in its configuration.

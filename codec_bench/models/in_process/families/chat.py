@@ -29,7 +29,7 @@ Key = TypeVar("Key")
 
 
 class Chat(Family):
-    """A language model that takes audio and text and gives text.
+    """A language model with audio and text as input and text as output.
 
     Batch independence is verified for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders use 30 s windows.
     """

@@ -156,7 +156,7 @@ class Voice(Family):
         return min(self.budget(text, inputs), left, *([] if requested is None else [requested]))
 
     def used_positions(self, inputs: Inputs) -> int:
-        """Return how many positions the inputs take."""
+        """Return the number of positions that the inputs occupy."""
         return int(inputs["input_ids"].shape[1])
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
