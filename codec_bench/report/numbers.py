@@ -223,7 +223,7 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def decimals(column: Iterable[Valued], factor: float = 1.0) -> int:
-    """Return a column's decimals, by its median interval, with at least three digits."""
+    """Choose the decimals of a column of `factor * value`, by its median interval."""
     column = [entry for entry in column if entry.value is not None]
     halves = sorted(factor * (e.ci95[1] - e.ci95[0]) / 2 for e in column if e.ci95)
     halves = [half for half in halves if half > 0]
@@ -235,7 +235,7 @@ def decimals(column: Iterable[Valued], factor: float = 1.0) -> int:
 
 
 def three_digits(values: Iterable[float | None], factor: float = 1.0) -> int:
-    """Return how many decimals show three digits of the median value."""
+    """Return how many decimals show three digits of the median of `factor * values`."""
     sizes = sorted(abs(factor * value) for value in values if value)
     return _clamp(2 - math.floor(math.log10(sizes[len(sizes) // 2]))) if sizes else 3
 
@@ -245,7 +245,7 @@ def _clamp(count: int) -> int:
 
 
 def number(value: float | None, places: int, factor: float = 1.0, *, sign: bool = False) -> str:
-    """Format `factor * value` with a true minus sign; `–` without a value."""
+    """Format `factor * value` with `places` decimals and a true minus; `–` for None."""
     if value is None:
         return "–"
     text = f"{factor * value:{'+' if sign else ''}.{places}f}"

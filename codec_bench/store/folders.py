@@ -60,7 +60,8 @@ class RunFolder:
     """The folder of a run, locked until the `with` block ends.
 
     Attributes:
-        words: a sentence on which folder it is, and why. is_own: under `runs/`, without a named folder.
+        words: a sentence on which folder it is, and why.
+        is_own: under `runs/`, without a named folder.
         is_new: made for this run, and removed if an error ends the block before anything began.
     """
 

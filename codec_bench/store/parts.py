@@ -66,7 +66,7 @@ def mark_part(run: Run) -> None:
 
 
 def items_now(folder: Path) -> tuple[int, int, int]:
-    """Counts of all, finished and failed items of a run in progress, unchecked."""
+    """Count all, finished and failed items of a run in progress, without checks."""
     path = folder / DATABASE
     Run(folder).close()
     with closing(integrity.connect(path)) as db, integrity.reading(path):

@@ -48,11 +48,11 @@ class CutText(NamedTuple):
 
 
 def cut_reasoning(text: str) -> CutText:
-    """Cuts the reasoning off a text.
+    """Separate the reasoning in a model's text from its answer.
 
     Examples:
         >>> cut_reasoning("<think>It may be A.</think>B")
-        Cut(text='B', reasoning='It may be A.', unfinished=False)
+        CutText(text='B', reasoning='It may be A.', unfinished=False)
         >>> cut_reasoning("<think>It may be").unfinished
         True
     """

@@ -351,7 +351,7 @@ class Run:
         )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows of an SQL query, for other modules of the package."""
+        """Return the rows of an SQL query with bound `values`."""
         return list(self.query_lazily(sql, values))
 
     def json(self, text: str, where: str) -> Any:

@@ -31,7 +31,7 @@ class RecordCheck:
 
 
 def verify_record(folder: Path) -> list[RecordCheck]:
-    """All checks of a run record, whether or not an earlier one failed."""
+    """Check a run record: journals, tables, seal, pages, rows; one result each."""
     path, closed = folder / DATABASE, "the file is as it was when it was closed"
     journals = _check("journals", integrity.check_journals, path, "none of another state of the run")
     if not journals.is_intact:  # SQLite would read them with the record, whatever is checked next

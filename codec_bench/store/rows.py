@@ -102,7 +102,9 @@ class Cells:
     """Convert cells of the table `Run.rows` that SQL alone cannot compute.
 
     Args:
-        protocols, judges: by metric. checks: results by system. read_detail, read_reason: parse a cell of a sample.
+        protocols, judges: by metric.
+        checks: results by system.
+        read_detail, read_reason: parse a cell of a sample.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Read everything in a record that can be read, or raise UserError."""
+    """Read all intact rows of the record in a folder; raises UserError."""
     path = folder / DATABASE
     if not path.is_file():
         raise UserError("not_a_run_folder", folder=folder, database=DATABASE)

@@ -325,7 +325,7 @@ class RunWriter:
             raise self._trouble(error) from error
 
     def meta(self, key: str) -> Any:
-        """An entry of `Run.meta`, or None."""
+        """Return the entry `key` of `Run.meta`, or None."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
 
@@ -392,7 +392,7 @@ def set_entries(rows: RowWriter, **values: Any) -> None:
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
-    """Differences of two fingerprints, in words."""
+    """List the differences of two fingerprints in words; `path` names a nested entry."""
     if isinstance(before, dict) and isinstance(now, dict):
         out = []
         for key in [*before, *(k for k in now if k not in before)]:

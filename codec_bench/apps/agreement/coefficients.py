@@ -98,6 +98,7 @@ def agreement_of(
         codes: the independent unit of each item from `intervals.unit_codes`; None if every item is one.
         names: the coefficients; see `OF_RATINGS` and `OF_LABELS`.
         without: inapplicable coefficients with their reasons; they have no value.
+        level: of the intervals.
 
     Raises:
         UserError: the two differ in length, or a number is not finite.

@@ -194,12 +194,12 @@ class Scored:
     of_systems: np.ndarray
 
     def column(self, index: int) -> np.ndarray:
-        """Load one column with more as better, float64 `(items,)`."""
+        """Load the metric `index`, negated if lower is better, float64 `(items,)`."""
         values = np.array(self.values[index], np.float64).ravel()
         return -values if self.better[index] is False else values
 
     def systems_of(self, index: int) -> np.ndarray:
-        """Return the systems' values with more as better, float64 `(systems,)`."""
+        """Summary values of the metric `index`, negated if lower is better, `(systems,)`."""
         values = self.of_systems[:, index]
         return -values if self.better[index] is False else values
 

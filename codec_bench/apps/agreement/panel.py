@@ -80,7 +80,7 @@ def mean_rating(table: np.ndarray) -> np.ndarray:
 
 
 def preference(first: np.ndarray, second: np.ndarray, *, equal_within: float = 0.0) -> np.ndarray:
-    """Derive preferences from two systems' scores `(items,)`; NaN without a score.
+    """Derive preferences from two systems' scores, each `(items,)`; NaN without one.
 
     Higher scores are better; differences up to `equal_within` are `EQUAL`.
     """

@@ -52,7 +52,8 @@ class Stability:
     """The effect of one change on one metric.
 
     Args:
-        n: pairs of scores, over clips and codecs. `lost`: pairs with a value only before the change.
+        n: pairs of scores, over clips and codecs.
+        lost: pairs with a value only before the change.
         mean_shift, largest_shift: value after minus before, on average and largest in size; None without values.
         spread: the standard deviation of the metric's means over the codecs.
         places: codecs that would change their rank if they alone were changed.

@@ -63,7 +63,11 @@ class ModelCalls:
         return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
-        """Return one response, cached and shared; `draw` numbers repeated requests."""
+        """Send a request to a model, cached; equal requests share one call.
+
+        Args:
+            draw: the number of a repetition; another number gets another response.
+        """
         if not model.tells_apart:
             return self._submit(self._answer(model, request)).result()
         identity = {**model.identity, **({"draw": draw} if draw else {})}

@@ -40,7 +40,7 @@ class Candidate:
 def ask_for_questions(
     description: str, language: str, each: int, focus: str | None, facts: Mapping[str, str]
 ) -> Request:
-    """Request questions; `facts` describes each fact, by name."""
+    """Build the request for `each` questions about a description."""
     named = [{"name": name, "is_what": text} for name, text in facts.items()]
     return _request(
         "questions", {"description": description}, language=language, each=each, focus=focus or "", facts=named
@@ -48,18 +48,18 @@ def ask_for_questions(
 
 
 def ask_for_options(description: str, question: str, answer: str, count: int, language: str) -> Request:
-    """Request wrong options."""
+    """Build the request for `count` wrong options of a question."""
     texts = {"description": description, "question": question, "answer": answer}
     return _request("options", texts, count=count, language=language)
 
 
 def ask_for_topics(lines: Sequence[str]) -> Request:
-    """Request the lines at which topics begin."""
+    """Build the request for the numbers of the lines at which topics begin."""
     return _request("topics", {"lines": "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))})
 
 
 def ask_for_check(description: str, question: str, options: Sequence[str], answer: str) -> Request:
-    """Request a check, whose reply `read_yes_no` parses."""
+    """Build the request to check a question; `read_yes_no` parses the reply."""
     texts = {"description": description, "question": question, "answer": answer}
     if options:
         texts["options"] = "\n".join(options)
@@ -76,7 +76,7 @@ def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
 
 
 def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candidate]:
-    """Parse at least `each` questions on `facts` or `other`; raises Dropped."""
+    """Parse at least `each` questions from a model's reply; raises Dropped."""
     candidates = []
     for one in _list(reply):
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
@@ -93,7 +93,7 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
-    """Parse distinct wrong options of a reply; raises Dropped."""
+    """Parse `count` distinct wrong options from a model's reply; raises Dropped."""
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
         raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")

@@ -21,7 +21,7 @@ _MOST_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one try at an item failed.
+    """The reason why one try at an item failed.
 
     Args:
         step: one of the maker's steps.
@@ -39,7 +39,7 @@ class Failure:
 
 
 class Dropped(Exception):
-    """Raised by a step of a maker when a try fails.
+    """A try at an item failed; raised by the steps of a maker.
 
     The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`with_audio`).
 
@@ -81,7 +81,7 @@ class BuildItem:
 
 
 class Maker:
-    """Makes the items of one kind of recipe.
+    """Interface of the makers: each makes the items of one kind of recipe.
 
     Args:
         steps: of an item, in order.
@@ -192,7 +192,7 @@ class Funnel:
 
     @classmethod
     def of(cls, outcomes: Iterable[BuildItem], steps: Sequence[str]) -> Funnel:
-        """Count items."""
+        """Count the tries, drops and usable items of all `outcomes`."""
         funnel = cls(steps)
         for outcome in outcomes:
             funnel._count(outcome)

@@ -199,7 +199,7 @@ class Texts:
         return {**source, "revision": self.revision}
 
     def origin(self, key: str) -> dict[str, Any]:
-        """Return where one row comes from."""
+        """Describe the source of one row: name, revision, key and hash."""
         text = self.rows[key]
         digest = "" if isinstance(text, str) else text.digest()
         return {"name": self.name, "revision": self.revision, "row": key, "hash": digest}
@@ -291,7 +291,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
 
 
 def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
-    """Parse a dialogue from a list or a text of lines; raises BadRow."""
+    """Parse a dialogue's turns from a list, or from lines `NAME: TEXT`; raises BadRow."""
     turns = held.splitlines() if isinstance(held, str) else held
     if not isinstance(turns, (list, tuple)):
         raise BadRow(Diagnostic("cell_without_turns", column=dialogue.column, type=type(held).__name__))

@@ -130,7 +130,7 @@ class ClusterSize:
 
     @classmethod
     def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
-        """Choose actors for the living nodes; raises UserError without GPUs."""
+        """Choose kinds and numbers of actors for the living nodes; UserError without GPUs."""
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = [int(node.get("CPU", 0)) for node in nodes]
         with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]

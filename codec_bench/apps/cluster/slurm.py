@@ -219,7 +219,7 @@ def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
 
 
 def part_folder(out: Path, number: int | str) -> Path:
-    """Return the run folder of a part."""
+    """Return the run folder of the part with this number."""
     return out / "parts" / str(number)
 
 

@@ -142,7 +142,7 @@ def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
 
 
 def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool, list[Stretch]]:
-    """Return whether a listening model takes the turn, and its backchannels.
+    """Decide if the model took the turn while listening, and list its backchannels.
 
     Stretches are read in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last
     stretch decides: more than two words or 1 s are a turn.
@@ -161,7 +161,7 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
 
 
 def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
-    """Compute the Jensen-Shannon distance of backchannel times; 1 without any."""
+    """Jensen-Shannon distance of model's and people's backchannels; 1 without any."""
     from scipy.spatial.distance import jensenshannon
 
     if not stretches:
@@ -214,13 +214,13 @@ def latency_s(words: Sequence[Word], end_s: float) -> float | None:
 
 
 def read_words(folder: Path) -> list[Word] | None:
-    """Read each word's (begin, end); None without a file; raises UserError."""
+    """Read (begin, end) of each word of a session's folder, in s; None without a file."""
     chunks = read_chunks(folder / WORDS)
     return None if chunks is None else [(begin, end) for _, begin, end in chunks]
 
 
 def is_of_session(path: Path, held: Mapping[str, Any]) -> bool:
-    """Whether codec-bench's words are of the session next to them."""
+    """Whether the transcript `held`, read from `path`, belongs to the session there."""
     return held.get("session") in (None, content_hash(path.parent / FACTS))
 
 

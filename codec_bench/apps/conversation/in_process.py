@@ -322,8 +322,9 @@ class Stream(Protocol):
 class StreamingModel(Model):
     """A model that takes audio frame by frame and may speak at any time.
 
-    Attributes
-        rate_hz: of its input. output_rate_hz: of its output.
+    Attributes:
+        rate_hz: of its input.
+        output_rate_hz: of its output.
     """
 
     rate_hz: int = 24_000

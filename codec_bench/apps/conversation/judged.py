@@ -230,7 +230,7 @@ def names_benchmark(folder: Path) -> bool:
 
 
 def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuestion]]:
-    """Return the script of a benchmark's questions, and their audio.
+    """Convert a benchmark's first `limit` spoken questions to a script, with audio.
 
     Raises:
         UserError: there is no such benchmark, its data are missing, or its questions are not audio with expected
@@ -256,14 +256,14 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuest
 
 
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
-    """Return the transcript after the question's start, with accepted answers."""
+    """Build the answer to judge: the transcript after the question, accepted answers."""
     begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
     answer = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
     return Answer(session.id, answer, talk.references)
 
 
 def by_rule(session: Session, talk: Conversation | None, chunks: Sequence[Chunk] | None) -> Iterator[Value]:
-    """Yield whether the answer contains an accepted one, by rule."""
+    """Yield whether the transcript contains an accepted answer of the conversation."""
     if session.status == "ok" and talk is not None and talk.references and chunks is not None:
         (score,) = load_answer_metric(RULE).compute([answer_of(session, talk, chunks)])
         reason = "" if score.value is not None else f"{score.status}: {score.reason}"

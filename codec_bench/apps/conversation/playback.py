@@ -110,7 +110,7 @@ class Playback:
         return is_marked or now_s - self.last_speech_end_s() >= ends_s
 
     def track(self, end: int, begin: int = 0) -> np.ndarray:
-        """Return a part of the track, 16 bits `(samples,)`, with silence in gaps."""
+        """Return the samples from `begin` to `end`, 16 bits `(samples,)`, gaps as silence."""
         out = np.zeros(end - begin, np.int16)
         segment = self._track[begin:end]
         out[: segment.size] = segment

@@ -154,8 +154,9 @@ class ServiceEvent:
 class Partner(ABC):
     """A model as the other side of a conversation: a service, or of this process.
 
-    Attributes
-        rate_hz, output_rate_hz: of its input and output. prices: of a service, else None.
+    Attributes:
+        rate_hz, output_rate_hz: of its input and output.
+        prices: of a service, else None.
     """
 
     rate_hz: int

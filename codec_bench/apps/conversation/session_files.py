@@ -24,7 +24,7 @@ _AGAIN = "copy the run again, into an empty folder"
 
 
 def folder_of(run: Path, system: str, name: str) -> Path:
-    """Return the folder of a session."""
+    """Return the folder of a system's session in a run folder; `name` is its id."""
     return run / "sessions" / system / name
 
 

@@ -45,7 +45,7 @@ def load_timed(name: str, device: str) -> Feature:
 
 
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
-    """Write the session's words, and the user's if `user`, unless present."""
+    """Write transcripts of model and, if `user`, user to the folder, unless present."""
     if not _is_written(folder / WORDS, recogniser):
         words = _transcribe(session.heard, session.heard_hz, recogniser)
         discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
@@ -88,7 +88,7 @@ def _transcribe(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Na
 
 
 def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> Iterator[Value]:
-    """Yield the first word after each user turn, and the words discarded at each stop."""
+    """Yield the latency to the first word of each answer, and words cut at each stop."""
     if session.status != "ok" or words is None:
         return
     user_turns = [(number, event) for number, event in enumerate(session.events) if event.speech]

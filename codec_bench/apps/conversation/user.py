@@ -47,7 +47,7 @@ class User(Protocol):
     events: list[UserEvent]
 
     def frame(self, number: int, playback: Playback) -> np.ndarray | None:
-        """Return the samples of a frame, 16 bits; None once the session is over."""
+        """Return the 16-bit samples of frame `number` (from 0); None after the last one."""
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sent track, and the clean one, 16 bits `(samples,)`."""

@@ -149,7 +149,8 @@ class PairedRuns:
 
     Args:
         baseline, candidate: the parts of each repeat, `(items, k)`, in one order of items.
-        codes: of the units from `unit_codes`. seed: of the bootstrap.
+        codes: of the units from `unit_codes`.
+        seed: of the bootstrap.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class PairedRuns:
         self._error = _error_of_runs([[one for one in values if one is not None] for values in groups])
 
     def interval(self, level: float) -> LossInterval | None:
-        """Return the loss with its two-sided interval; None if undefined."""
+        """Return the loss with its two-sided interval at a level; None if undefined."""
         test = self._test(level=level)
         if test.difference is None or test.low is None or test.high is None:
             return None
@@ -197,7 +198,7 @@ class PairedRuns:
 
 
 def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | None:
-    """Measure the loss with interval and p beyond `margin`; None if undefined."""
+    """Measure the loss with its interval at `level`, and p beyond `margin`; or None."""
     interval = runs.interval(level)
     if interval is None:
         return None

@@ -257,7 +257,7 @@ def _write(
 
 
 def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionPlan) -> tuple[str, PartTest]:
-    """Return the name of a part, and its figures."""
+    """Compute the figures of a judge's replies in a run; returns the part's name too."""
     answers = {one.question.id: one.answer for one in exchanges(run)}
     served = {answer.state for answer in answers.values() if answer.state}
     if metric is None:

@@ -298,7 +298,7 @@ class Claim(JudgeQuestion):
 def claims(
     per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
 ) -> Iterator[tuple[str, PlantedSound, list[Claim]]]:
-    """Yield every sound with its name and questions."""
+    """Yield the name, the sound and the questions of every planted sound."""
     for kind in (one for one in KINDS if one in kinds):
         for number in range(per_kind):
             name = f"{kind.replace(' ', '-')}-{number}"

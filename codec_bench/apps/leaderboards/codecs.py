@@ -401,6 +401,7 @@ def pareto_front(
     Args:
         costs: lower is better.
         items: leave-one-out changes of the values, rows in the order of the points; None if unknown.
+        seed, draws: of the draws of other items, and their number.
     """
     price = np.asarray(costs, np.float64)
     good = np.asarray(values, np.float64) * (1 if higher_is_better else -1)

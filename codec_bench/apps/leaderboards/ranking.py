@@ -65,7 +65,7 @@ class Points:
         return np.where(present, shares, 0.0)
 
     def named(self, columns: Sequence[int]) -> list[str]:
-        """Return the names of columns by number."""
+        """Return the names of columns, given their numbers."""
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, included: np.ndarray | None = None) -> np.ndarray:
@@ -305,7 +305,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
 
 
 def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int, draws: int) -> np.ndarray:
-    """Draw averages under other items, `(draws, rows)`; see `rank_draws`."""
+    """Draw the rows' averages as under other items, `(draws, rows)`; see `rank_draws`."""
     rng = np.random.default_rng(seed)
     drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
     for sample_part in parts:
@@ -387,7 +387,7 @@ def changes_of(run: Run, system: str, metric: str) -> Changes:
 
 
 def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
-    """Return each unit's size: its items, or for an error rate its words."""
+    """Size of each unit, by unit: its items, or for an error rate its reference words."""
     if metric not in run.metrics or system not in run.systems:
         return {}
     names, sums = _units(run, parts_of(RecordedRun(run), system, metric))
@@ -395,7 +395,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
 
 
 def combine(rows: Mapping[int, Changes]) -> UnitEffects:
-    """Combine rows' changes in one table; units that a row lacks change nothing."""
+    """Arrange leave-one-out changes, by row and unit, as one `(units, rows)` table."""
     names = dict.fromkeys(unit for changes in rows.values() for unit in changes)
     units = {unit: line for line, unit in enumerate(names)}
     added = np.zeros((len(units), len(rows)))

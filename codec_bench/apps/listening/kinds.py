@@ -179,7 +179,7 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answer
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
-    """Whether a value is a possible answer, by ids and number of options."""
+    """Whether a value is a possible answer in a trial of this kind."""
     listening_kind = kind_of(kind)
     if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

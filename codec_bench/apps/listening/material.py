@@ -291,7 +291,7 @@ def draw_order(items: Sequence[ListeningItem], seed: int) -> list[ListeningItem]
 
 
 def trials_of(kind: str, systems: Sequence[str]) -> list[tuple[str, ...]]:
-    """List the systems of each trial of one item."""
+    """List the systems of each trial about one item, by the kind of test."""
     form = kind_of(kind).trial
     if form in ("none", "all"):
         return [tuple(systems) if form == "all" else ()]

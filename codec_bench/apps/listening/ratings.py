@@ -163,7 +163,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
 
 
 def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
-    """List the ids that a trial expects answers for."""
+    """List the ids of the answers that a trial expects."""
     kind = kind_of(key.kind)
     if kind.is_per_trial or is_question(trial):
         return ("",)

@@ -84,7 +84,7 @@ def _hasty(test: _Test, rater: str) -> _Verdicts:
 
 
 def repeat_differences(key: Key, rows: Sequence[Rating]) -> list[float]:
-    """Return the absolute differences of repeated answers."""
+    """Absolute differences between the two answers of one rater to repeated trials."""
     repeated = {trial.id: trial.repeat_of for trial in key.trials}
     first = {
         (r.trial, r.system, r.scale): r.value

@@ -349,7 +349,7 @@ def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
 
 
 def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...]) -> Key:
-    """Build the key of a test, without the hash of its page."""
+    """Build the key: which system each stimulus is; without the hash of the page."""
     has_reference = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(

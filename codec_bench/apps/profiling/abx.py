@@ -88,6 +88,7 @@ def abx_error(
         vectors: maps codes `(frames, codebooks)` of several items to the vectors `(frames, dimensions)` that are
             compared; None compares the items' own frames. Vectors are made one context at a time, to bound memory.
         alive: called for each context, as a sign of life.
+        speaker: `within` for items of one speaker; `across` if X is by another speaker than A and B.
     """
     sums: dict[tuple[str, str, str], tuple[float, int]] = {}
     cells = triples = 0

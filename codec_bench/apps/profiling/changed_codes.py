@@ -41,7 +41,7 @@ def measure_first_codebooks(
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Decode fewer and fewer codebooks, and score them.
+    """Decode the first 1, 2, 4, ... codebooks of a few clips, and score the output.
 
     Args:
         metrics: the metrics of the profile.
@@ -72,7 +72,7 @@ def measure_first_codebooks(
 
 
 def codebook_counts(count: int) -> list[int]:
-    """List the numbers of codebooks to try: powers of two, and all."""
+    """List the numbers of codebooks to try up to `count`: powers of two, and `count`."""
     return [2**k for k in range(count.bit_length()) if 2**k < count] + [count]
 
 
@@ -143,7 +143,7 @@ def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> 
 def measure_speaker_swap(
     codec: Any, material: ProfileClips, settings: Settings, speakers: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Exchange global parts of pairs of clips, and measure the voices."""
+    """Exchange the global codes of pairs of clips, and measure voice similarity."""
     clips, ids = material.first_clips, material.ids
     global_side = codec.info.global_side
     if not _has_global(encode(codec, clips[:1])[0], global_side):

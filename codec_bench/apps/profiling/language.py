@@ -118,7 +118,7 @@ def _over_streams(order: int, streams: list[dict[str, Any]], per_s: float) -> di
 def transformer(
     corpus: TokenCorpus, spoken: SpokenContent, *, steps: int, seed: int, alive: Callable[[], None]
 ) -> dict[str, Any]:
-    """Compute the bits that a small transformer needs, as JSON values.
+    """Bits of codes under a small transformer, per second, token, phone, character.
 
     Raises:
         NotApplicable: there are no codes over time, or a stream has too few of them or too many entries.

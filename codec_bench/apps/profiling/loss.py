@@ -91,7 +91,7 @@ class LossyLink:
 
 
 def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Lose frames of a few clips, and measure quality and recovery."""
+    """Decode a few clips with lost frames, and measure quality and recovery time."""
     link = LossyLink(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = SectionScorer(settings.robust_metrics)
     repairs = link.repairs()
@@ -173,7 +173,7 @@ def _recovery(link: LossyLink, repair: str, settings: Settings) -> dict[str, Any
 
 
 def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
-    """Choose (clip, frame) of loud frames in the first halves of the clips."""
+    """Choose up to `count` loud (clip, frame) pairs in the first halves of the clips."""
     loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
         edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
@@ -191,7 +191,7 @@ def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, 
 
 
 def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """Return the windows whose difference in dB exceeds the distance."""
+    """Indices of windows whose difference, relative to the mean power, is too large."""
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)

@@ -215,7 +215,7 @@ def scale(audio: Audio, factor: float) -> Audio:
 
 
 def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
-    """Add white noise to a clip at a signal-to-noise ratio in dB."""
+    """Add white noise at an SNR in dB; the draw depends on `seed` and clip `index`."""
     noise = np.random.default_rng((seed, index)).standard_normal(clip.samples.shape)
     power = float(np.square(clip.samples, dtype=np.float64).mean())
     noise *= np.sqrt(power / 10 ** (snr_db / 10) / np.square(noise).mean())
@@ -223,7 +223,7 @@ def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
 
 
 def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
-    """Add reverberation to a clip, at its length and power."""
+    """Reverberate a clip, at its length and power; `seed` draws the impulse response."""
     response = impulse_response(clip.sample_rate_hz, seed)
     points = 1 << (clip.num_samples + response.size - 1).bit_length()
     spectrum = np.fft.rfft(clip.samples.astype(np.float64), points) * np.fft.rfft(response, points)

@@ -72,7 +72,12 @@ def protocol(steps: int, seed: int) -> dict[str, int | float]:
 
 
 def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None] = lambda: None) -> Fitted:
-    """Train on some clips and measure on others.
+    """Train a small transformer on some clips' codes, and measure bits on others.
+
+    Args:
+        steps: of training.
+        seed: of weights and batches.
+        alive: called repeatedly, as a sign of life.
 
     Raises:
         NotApplicable: there are too few clips or codes, or more entries than so small a model supports.
@@ -256,7 +261,8 @@ class TokenCorpus:
     """Collects the codes of a corpus, stream by stream.
 
     Attributes:
-        once: (codes, cardinality) of codes sent once a clip, by id. seconds: of each clip, by id.
+        once: (codes, cardinality) of codes sent once a clip, by id.
+        seconds: of each clip, by id.
         items, excluded: how many are held, and how many are not.
     """
 

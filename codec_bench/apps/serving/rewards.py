@@ -177,7 +177,7 @@ def _is_refused(score: Score | None) -> bool:
 
 
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
-    """Compute the reward of an item; raises NoReward."""
+    """Compute the weighted sum of the terms over an item's scores; raises NoReward."""
     terms: dict[str, float] = {}
     missing: dict[str, str] = {}
     values = {name: s.value for name, s in scores.items() if s.value is not None and _has_value(s)}

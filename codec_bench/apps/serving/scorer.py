@@ -175,7 +175,8 @@ class Scorer:
             then: whether nobody waits for it any more; called before it is scored.
 
         Raises:
-            BadItem: the item cannot be scored. QueueFull: too many items wait.
+            BadItem: the item cannot be scored.
+            QueueFull: too many items wait.
             UserError: the scorer has ended.
         """
         from codec_bench.engine.live import LiveSample, MemoryFile

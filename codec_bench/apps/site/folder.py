@@ -114,7 +114,7 @@ class SiteFolder:
             write_text(target, text)
 
     def run_folder(self, key: str) -> Path:
-        """Return the folder of a run's files."""
+        """Return the folder with the files of the run with this key."""
         return self.path / "data" / "runs" / key
 
     def keys(self) -> list[str]:
@@ -142,7 +142,7 @@ class SiteFolder:
         return sorted(readable, key=age_key)
 
     def remove(self, key: str) -> None:
-        """Remove a run's files."""
+        """Remove the files of the run with this key."""
         if (folder := self.run_folder(key)).is_dir():
             self._forgot = True
             (folder / "run.js").unlink(missing_ok=True)

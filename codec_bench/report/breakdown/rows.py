@@ -69,7 +69,7 @@ def subsets_of(entry: MetricSummary | None) -> Mapping[str, Mapping[str, Subset]
 
 
 def break_down(column: str, entries: Sequence[MetricSummary | None], factor: float) -> Breakdown:
-    """Break down the results of one metric by the values of a column."""
+    """Break down a metric by the values of a column, in the unit scaled by `factor`."""
     of_systems = [subsets_of(entry).get(column, {}) for entry in entries]
     names = list(dict.fromkeys(name for of_system in of_systems for name in of_system))
     places = numbers.decimals([row for of_system in of_systems for row in of_system.values()], factor)

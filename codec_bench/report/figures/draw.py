@@ -222,7 +222,7 @@ def log_axis(axes: Axes, rates: Sequence[float]) -> None:
 def mark(
     axes: Axes, point: PlotPoint, at: tuple[float, float], *, sideways: bool = False, hollow: bool = False
 ) -> None:
-    """Draw a point's marker and interval; hollow also without a family."""
+    """Draw a point's marker and interval at `(x, y)`; hollow also without a family."""
     colour = colour_of(point.family[1])
     if point.ends is not None:
         reach: Any = [[max(0.0, point.value - point.ends[0])], [max(0.0, point.ends[1] - point.value)]]

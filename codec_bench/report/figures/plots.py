@@ -194,7 +194,7 @@ class _SideBySide:
                     yield name, column, system, replace(held, note=together(held.note, judged))
 
     def points(self, metric: _Metric, by: str = "") -> Iterator[PlotPoint]:
-        """Yield the existing values."""
+        """Yield a point for each existing value, by the values of a column `by` if named."""
         for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
             if value is not None:

@@ -57,6 +57,11 @@ def choose_rows(
     """Choose the samples with rows on the page, in the order of the data.
 
     All if they fit; otherwise those with audio, then failures, the worst, and random ones.
+
+    Args:
+        values: `(systems, columns, samples)`, NaN where there is none.
+        count: of all samples.
+        limit: the most samples, unless more have audio.
     """
     if count <= limit:
         return list(range(count))

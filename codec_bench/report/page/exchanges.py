@@ -34,7 +34,12 @@ def spoken_questions(run: Run) -> list[str]:
 def collect_exchanges(
     runs: Sequence[Run], systems: Sequence[Any], places: Sequence[Mapping[str, int]], position: Mapping[int, int]
 ) -> list[list[Any]]:
-    """Return `[system, sample, {prompt, expected, answer, ...}]` for chosen samples."""
+    """Return `[system, sample, {prompt, expected, answer, ...}]` for chosen samples.
+
+    Args:
+        places: for each run, the page position of each sample by id.
+        position: of each chosen sample among those on the page.
+    """
     rows = []
     for s, system in enumerate(systems):
         run = runs[system.run]

@@ -32,7 +32,7 @@ PHASES = {
 
 
 def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
-    """Return the record's description of one run."""
+    """Describe one run for the page, under the display name `name`."""
     meta, counts = run.meta, run.counts()
     timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
     audio_s = data.get("audio_s")
