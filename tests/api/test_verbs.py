@@ -78,7 +78,7 @@ def test_doctor_tells_of_another_torch_what_the_package_asks_for(monkeypatch):
     module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
     versions = {**module.versions(), "torchaudio": "2.9.0"}
     monkeypatch.setattr(module, "versions", lambda: versions)
-    finding = next(one for one in module._packages() if one.what.startswith("torch and"))
+    finding = next(one for one in module._check_packages() if one.what.startswith("torch and"))
     requests = [Requirement(one) for one in shlex.split(finding.do)[2:]]
     expected = [Requirement(one) for one in requested if one.startswith(("torch<", "torch>", "torchaudio"))]
     assert finding.state == "wrong" and requests == expected and len(requests) == 2

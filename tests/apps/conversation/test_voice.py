@@ -110,8 +110,8 @@ def test_the_sessions_of_a_run_share_utmosv2_which_is_released_after_them(tmp_pa
 
     monkeypatch.setattr(api, "_values", values)
     options = {"words": None, "judge": None, "page": False, "notify": print}
-    api._marked(tmp_path, **options)
+    api._remeasure(tmp_path, **options)
     (tmp_path / "summary.json").unlink()  # it says of which sessions it was made, and there are none
     with pytest.raises(UserError, match="stopped"):
-        api._marked(tmp_path, **options)
+        api._remeasure(tmp_path, **options)
     assert requests == [3.5] * 3 and len(outputs) == 2 and not any(network() for network in outputs)
