@@ -44,9 +44,8 @@ def export(
         run: a run, or its folder.
         form: `csv` (with an apostrophe before texts that look like formulas), `jsonl` or `parquet` (texts unchanged);
             with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub `hf-eval-results` or `model-index`;
-            for
-                other
-            harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission` for a benchmark's own scoring service.
+            for other harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission` for a benchmark's own scoring
+            service.
         out: a file, or a stream of text; None returns the text. Parquet needs a file.
         summary: write the table of systems and metrics in place of the scores.
         system: for the hub and other harnesses, required if the run has several.

@@ -84,8 +84,10 @@ class SpeechEncoder(nn.Module):
         If blocks normalise their input, the last output is taken after the final norm, as in s3prl.
 
         Args:
-            own: each item's frames in the transformer, if fewer than its samples make: for a model whose padding counts
-                in the group norm but is masked in attention.
+            waves: `(batch, samples)`.
+            lengths: samples of each item.
+            frame_counts: frames of each item in the transformer, if fewer than its samples make: for a model whose
+                padding counts in the group norm but is masked in attention.
 
         Raises:
             ValueError: a length is below the receptive field or beyond the batch.

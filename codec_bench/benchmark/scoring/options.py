@@ -99,11 +99,9 @@ def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
     Returns:
         `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of
         questions with the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions that lack an
-        answer), and
-        `places`: by the letter of a position `named` (the share of the answers that name this one, as `value` and
-            `ci95`),
-        `expected` (that share without a preference), and `right` (the share of right answers where the right one is
-        there, as `value`, `ci95`, `n`).
+        answer), and `places`: by the letter of a position `named` (the share of the answers that name this one, as
+        `value` and `ci95`), `expected` (that share without a preference), and `right` (the share of right answers
+        where the right one is there, as `value`, `ci95`, `n`).
     """
     answered = [one for one in held if not one.failed]
     unnamed = sum(one.at is None for one in answered)

@@ -1,13 +1,13 @@
 """Checks that find faulty codecs: all of them, or a few items for `eval`.
 
 Which file to open
-    `signals.py`: polarity, delay, level, clipping, silence. `rates_and_channels.py`: the same over five seconds at
-        every
-    declared rate, channel count and two levels. `behaviour.py`: batch, order, repetition, threads, very short input and
-    silence. `labels.py`: declared facts against codes. `serialised_codes.py`: decoding in another process. `quick.py`:
-    the cheap form. `streaming.py`: streams. `dropouts.py`: losses inside. `alignment.py`: delays. `batching.py`:
-        batches
-    against single clips (`compare.py` is `verify-batching`). `material.py`: the clips. `steps.py` runs all of them.
+    `signals.py`: polarity, delay, level, clipping, silence.
+    `rates_and_channels.py`: the same over five seconds at every declared rate, channel count and two levels.
+    `behaviour.py`: batch, order, repetition, threads, very short input and silence.
+    `labels.py`: declared facts against codes. `serialised_codes.py`: decoding in another process.
+    `quick.py`: the cheap form. `streaming.py`: streams. `dropouts.py`: losses inside. `alignment.py`: delays.
+    `batching.py`: batches against single clips (`compare.py` is `verify-batching`).
+    `material.py`: the clips. `steps.py` runs all of them.
     `TO_DO` below advises the author of a codec for each check.
 
 A finding is a dictionary with `check` (its name), `state`, `found` (a `Diagnostic`) and `value` (a number or None). The

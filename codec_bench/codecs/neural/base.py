@@ -29,8 +29,7 @@ class PublishedCodec(Codec):
         device: `cpu` or `cuda:N`.
         weights: a file or folder in the codec's layout or a hub id, optionally `@REVISION`; None for the published
             weights on this machine. For tests and benches: `random` for small networks of seeded noise, and of most
-                codecs
-            `random-full` for those of the published size.
+            codecs `random-full` for those of the published size.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
