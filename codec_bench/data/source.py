@@ -24,7 +24,7 @@ import numpy as np
 
 from codec_bench.config.file_content import file_hash
 from codec_bench.data.columns import recorded_columns
-from codec_bench.data.folder import read_folder
+from codec_bench.data.folder import RECORD, read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.layouts import LAYOUTS, Report, TextLayout, Tree, find_layout, read_layout_rows
 from codec_bench.data.layouts.words import ignored_lines
@@ -274,6 +274,8 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
     if layout is None and not tree.sounds:
         if any(file.endswith(".parquet") for file in tree.files):
             return _open_table(tree.root, limit, seed, require_audio)
+        if os.path.isfile(os.path.join(tree.root, RECORD)):
+            raise UserError("folder_of_run", folder=data, hint=f"name its saved audio: {data.rstrip('/')}/audio/SYSTEM")
         raise UserError(
             "folder_of_nothing",
             folder=data,

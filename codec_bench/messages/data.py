@@ -63,6 +63,7 @@ SENTENCES = {
         "limit_too_low": "the limit is {limit}; expected at least 1",
         "no_usable_sample": "none of the {count} samples of {label} can be used; the first: {reason}",
         "no_data": "there is no data set, folder or manifest '{path}'",
+        "folder_of_run": "the folder '{folder}' is a run, and no data set",
         "folder_of_nothing": "the folder '{folder}' holds no sound file and no {known}, and nothing of a known layout",
         "no_sound_below": "there is no sound file below '{url}'",
         "sound_not_a_path": "the sound of sample '{id}' is {type}; expected the path of a file",

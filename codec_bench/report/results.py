@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from codec_bench.messages.errors import UserError
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
-from codec_bench.store.files import read_json, write_json
+from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.integrity import GENERATION, PAGE, RUN_JSON, STATE_OF_RECORD, SUMMARY_JSON, state_in, state_of
 from codec_bench.store.record import Run
 from codec_bench.store.tables import IDENTITY
+
+MANIFEST = "manifest.jsonl"
+"""Next to saved audio: `codec-bench score --generated` matches the files by their samples' ids."""
 
 
 def write_results(run: Run, *, page: bool = True) -> Summary:
     """Write the files, each atomically; return the summary."""
     summary = summarise(run)
     write_summary(run, summary)
+    _write_audio_manifests(run)
     if page:
         write_page([run], run.folder / PAGE, summaries=[summary])
     write_json(run.folder / RUN_JSON, run.meta)  # last: it says that the others are complete
@@ -28,6 +34,16 @@ def write_results(run: Run, *, page: bool = True) -> Summary:
 def write_summary(run: Run, summary: Summary) -> None:
     """Write `summary.json`, with the state of the record."""
     write_json(run.folder / SUMMARY_JSON, {**summary.as_dict(), STATE_OF_RECORD: state_of(run.meta)})
+
+
+def _write_audio_manifests(run: Run) -> None:
+    """Write a manifest with sample ids into each folder of saved output audio."""
+    lines: dict[Path, list[str]] = {}
+    for sample, path in run.saved_audio():
+        lines.setdefault(path.parent, []).append(json.dumps({"id": sample, "audio": path.name}, ensure_ascii=False))
+    for folder, entries in lines.items():
+        if folder.is_dir():
+            write_text(folder / MANIFEST, "\n".join(entries) + "\n")
 
 
 def results_stand(run: Run, *, page: bool = True) -> bool:

@@ -147,6 +147,14 @@ class Run:
             why, remarks = self.diagnostic(reason, sample), self._notes(notes, sample)
             yield ItemRow(name, sample, status, why, bits, remarks, path, duration_s)
 
+    def saved_audio(self) -> Iterator[tuple[str, Path]]:
+        """The id of each sample with saved output audio, and the file's path in the run folder."""
+        rows = self.query_lazily(
+            "SELECT p.id, i.audio FROM items i JOIN samples p ON p.number = i.sample "
+            "WHERE i.audio IS NOT NULL ORDER BY i.system, i.sample"
+        )
+        yield from ((sample, self.sound_path(path)) for sample, path in rows)
+
     def reference_audio(self, sample: str) -> Path | None:
         """A sample's reference audio: the saved copy, else the original file, or None."""
         row = next(self.query_lazily("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)

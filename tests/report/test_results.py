@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from refusals import refuses
 
-from codec_bench import evaluate
+from codec_bench import evaluate, score
 from codec_bench.data import open_source
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.integrity import PAGE, RUN_JSON, SUMMARY_JSON
@@ -18,9 +19,9 @@ def run_it(tmp_path):
     manifest = tmp_path / "manifest.jsonl"
     rows = [{"id": s.id, "audio": str(s.audio)} for s in list(open_source("embedded"))[:3]]
 
-    def run(**more):
+    def run(save_audio="none", **more):
         manifest.write_text("".join(json.dumps({**row, **more}) + "\n" for row in rows))
-        options = {"workers": 1, "check": False, "cache": False, "save_audio": "none"}
+        options = {"workers": 1, "check": False, "cache": False, "save_audio": save_audio}
         return evaluate(codec="g711-ulaw", data=manifest, metrics="si_sdr", out=tmp_path / "run", **options)
 
     return run
@@ -65,3 +66,14 @@ def test_files_that_are_missing_damaged_or_of_an_unfinished_command_do_not_stand
         assert not results_stand(run, page=False)
     write_results(run)
     assert results_stand(run)
+
+
+def test_saved_audio_is_scored_by_the_ids_of_its_manifest(run_it, tmp_path):
+    run = run_it(save_audio="all")
+    folder = run.folder / "audio" / "g711-ulaw"
+    data = {"data": tmp_path / "manifest.jsonl", "metrics": "si_sdr", "workers": 1, "cache": False}
+    again = score(generated=folder, out=tmp_path / "again", **data)
+    assert {s.id: s.value for s in again.scores()} == pytest.approx({s.id: s.value for s in run.scores()})
+    assert {s.status for s in again.scores()} == {"ok"}
+    with refuses("folder_of_run", folder=str(run.folder)):
+        score(generated=run.folder, out=tmp_path / "none", **data)
