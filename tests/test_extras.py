@@ -20,9 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
-# Imports every top-level module of the packages named, in the new environment, and prints what failed. setuptools names
-# a module that is for its own start only. Before Python 3.12 a package that is one compiled file is missing from
-# packages_distributions.
+# Import each top-level module of the packages and print failures. setuptools lists a module only for its own start;
+# before Python 3.12, packages_distributions lacks packages of one compiled file.
 IMPORTS = """
 import importlib, inspect, json, sys
 from importlib.metadata import distribution, packages_distributions

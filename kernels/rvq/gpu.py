@@ -30,9 +30,8 @@ class Tile(NamedTuple):
 
 
 _NARROW = {128: (Tile(32, 64, 8, 2), Tile(16, 64, 4, 2)), 256: (Tile(16, 32, 8, 1),)}
-# By compute capability and residual width, largest first. A tile of 64 frames stays in registers only where tensor
-# cores read shared memory (9) or their own (10); else, and at 256 dimensions on 10, it spills
-# (docs/reference/kernels.md).
+# By compute capability and residual width, largest first. A tile of 64 frames stays in registers on 9, and on 10 below
+# 256 dimensions; elsewhere it spills (docs/reference/kernels.md).
 _TILES = {
     9: {128: (Tile(64, 64, 8, 2), *_NARROW[128]), 256: (Tile(64, 32, 8, 1), *_NARROW[256])},
     10: {128: (Tile(64, 32, 8, 1), *_NARROW[128]), 256: _NARROW[256]},

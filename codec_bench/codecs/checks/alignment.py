@@ -105,9 +105,8 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
     if power == 0.0:
         return DelayEstimate(0.0, 0.0)
     cross = (np.conj(spectra[0]) * spectra[1]).sum(axis=0)
-    # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright
-    # sounds is largest in size with the wrong sign. From there Newton's method finds the place where it stops to
-    # change.
+    # Search the maximum at quarter samples: halfway between samples, bright sounds correlate with the wrong sign.
+    # Newton's method then finds the zero of the derivative.
     near = np.fft.rfft(np.fft.irfft(cross, size)[np.arange(-longest, longest)])
     best = int(np.abs(np.fft.irfft(near, 2 * longest * _PARTS)).argmax()) / _PARTS - longest
     turn = 2 * np.pi / size * np.arange(len(cross))

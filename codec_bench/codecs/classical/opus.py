@@ -18,10 +18,8 @@ _FRAME_S = 0.02
 _BPS_PER_CHANNEL = 256000  # FFmpeg refuses more
 _MAX_BPS = 510000  # the largest packet, 1275 bytes, every 20 ms
 
-# Delay of encoder and decoder together, in samples at 48 kHz. The format's pre-skip of 312 (6.5 ms) is exact for CELT.
-# For SILK it is exact to 3 samples, depending on SILK's bandwidth and the rate of its input, because of its resamplers.
-# These figures are the peaks of the cross-correlation on speech. The peak moves by half a sample (10 us) from voice to
-# voice, because the resamplers delay high frequencies more than low ones.
+# Encoder and decoder delay in samples at 48 kHz: the pre-skip, exact for CELT. SILK's resamplers move it by up to 3
+# samples; its figures are peaks of the cross-correlation on speech, which vary by half a sample between voices.
 _CELT_DELAY = 312
 _SILK_DELAY = {
     "narrow": {8000: 315, 12000: 314, 16000: 314, 24000: 314, 48000: 315},

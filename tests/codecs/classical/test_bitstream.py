@@ -174,9 +174,8 @@ def test_stereo_is_aligned(stereo):
             assert abs(lag) < 0.5, (name, rate_hz, lag)
 
 
-# Payload over what was declared, on 6 s of speech: constant bitrates are exact but for the frame or two that the delay
-# adds; AAC is held near it by trying again; AMR's and G.723.1's frames are padded to whole bytes (12.2 kbps: 244 bits
-# in 31 bytes), and SBC's are whole bytes with a whole bit pool.
+# Payload over the declared bitrate on 6 s of speech. The delay adds a frame or two; AAC's rate is only approached;
+# AMR, G.723.1 and SBC pad frames to whole bytes (12.2 kbps: 244 bits in 31 bytes).
 def tolerance(name):
     known = {
         "aac": 0.06,
