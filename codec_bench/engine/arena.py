@@ -118,7 +118,7 @@ class Arena:
         self._lock = threading.Lock()
 
     def allocate(self, shape: tuple[int, ...]) -> Region:
-        """A new region; its content is undefined."""
+        """Allocate a float32 region of shared memory; its content is undefined."""
         nbytes = round_up(4 * math.prod(shape))
         if nbytes == 0:
             return Region("", 0, shape)

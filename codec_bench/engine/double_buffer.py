@@ -85,7 +85,10 @@ Ready = Callable[[], Any]
 
 
 def receive_messages(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
-    """Yield the messages of a pipe until it closes; `prepare` runs in a second thread."""
+    """Yield each message with its prepared input until the pipe closes.
+
+    `prepare` runs in a second thread, on the next message while this one is in use.
+    """
     if prepare is None:
         while (message := _next(pipe)) is not None:
             yield message, lambda: None

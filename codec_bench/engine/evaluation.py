@@ -277,7 +277,10 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _input_facts(plan: Plan, name: str) -> dict[str, Any]:
-    """Rate of a metric's input (0: native), and its notable shifts by kind of change."""
+    """A metric's input rate in Hz (`NATIVE`: the file's), and its known weaknesses.
+
+    `moved_by` tells by kind of change, such as a delay, how far it shifts the metric in spreads; 0 if not notable.
+    """
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in list_features_read(metric) if one in plan.features]
     if metric.signals:

@@ -99,7 +99,15 @@ class Feed:
         self._ahead.close()
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Request reads while `has_room(reads in flight)`; returns whether to call again."""
+        """Queue file reads for the next samples, as many as memory has room for.
+
+        Args:
+            has_room: tells, from the number of reads in flight, whether another may start.
+
+        Returns:
+            True if it stopped after a full round: call again once what is finished is recorded. False if no sample is
+            ready, or no room is left.
+        """
         # Samples that cannot be read are done at once, and are recorded between the calls.
         at_once = self._at_once
         for _ in range(at_once):
@@ -157,6 +165,7 @@ class Feed:
         """Queue a read job; repeat it with more shared memory if the audio does not fit."""
 
         def done(result: ReadResult | Fault) -> None:
+            """Pass on the read, or repeat it with the shared memory that it needs."""
             if isinstance(result, Fault):
                 self._arena.free(work.room)
                 then(result)

@@ -79,7 +79,10 @@ class SingleWorkerPool(Pool):
 
 
 def memory_limit(requested_gib: float | None) -> float | None:
-    """Most bytes of a codec's process: as requested, or 90 % of the free memory."""
+    """Most bytes for a codec's process: the request, else 90 % of what is free.
+
+    None if nothing was requested and the free memory is unknown: no limit.
+    """
     if requested_gib is not None:
         return requested_gib * 2**30
     free = free_memory_bytes()

@@ -174,7 +174,7 @@ def _build_metric(name: str) -> Metric:
 
 
 def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
-    """One stage for all our metrics, and one for each foreign metric."""
+    """The stages that compute metrics: `key` for the built-in ones, one per user metric."""
     ours = tuple(name for name in names if not is_foreign_metric(name))
     theirs = [StageSpec(name, "metrics", (name,), owner=name) for name in names if name not in ours]
     return (*([StageSpec(key, "metrics", ours)] if ours else []), *theirs)
@@ -183,7 +183,11 @@ def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
 def _with_stages(
     systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], reserved: Sequence[str]
 ) -> tuple[System, ...]:
-    """Add codecs' stages, options of a row first; UserError if a title is reserved."""
+    """Give each codec its stage, with its options; those by a row's name win.
+
+    Raises:
+        UserError: a row has a name of `reserved`, or an option is for a codec that is already built.
+    """
     out: list[System] = []
     for system in systems:
         if system.titled and system.name in reserved:

@@ -205,7 +205,11 @@ class Pool:
             _send(worker, message)
 
     def build_stages(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Build stages (key, where) in workers: facts or UserError by key; or NotLoaded."""
+        """Build stages, given as (key, where), in workers; return facts or an error by key.
+
+        Raises:
+            NotLoaded: workers ended `LOADED_AT_MOST` times while they loaded a stage.
+        """
         keys_of_worker: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
             mine = self.staff(where, self._specs[key].owner)
@@ -263,7 +267,7 @@ class Pool:
         return self.workers_for(where, owner) or [self._add(self.device(where), owner)]
 
     def grow(self, where: str, owner: str) -> None:
-        """Start another worker for an owner whose workers are busy, if one of ours idles.
+        """Start another worker for user code (`owner`) that is busy, if a shared one idles.
 
         An owner has at most as many workers as we have for the same work, and one on each GPU.
         """
@@ -340,7 +344,7 @@ class Pool:
         return events
 
     def _replace(self, worker: PoolWorker, *, late: bool = False) -> Died:
-        """Replace a worker that ended by a new one; return its cause and batches."""
+        """Start a new worker for one that ended; return why, and the batches it had."""
         reason = describe_exit(worker.process)
         worker.pipe.close()
         held = list(worker.batches.values())
@@ -356,6 +360,7 @@ class Pool:
         return bool(self._gpus)
 
     def _end(self, worker: PoolWorker) -> None:
+        """Kill a worker and forget it; its batches are lost."""
         worker.kill()
         worker.pipe.close()
         worker.process.wait()

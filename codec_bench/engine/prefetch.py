@@ -153,7 +153,7 @@ def _remote_of(entry: Entry) -> list[str]:
 
 
 def _is_adjacent(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
-    """Whether a file is close behind a group in the same tar, to read both at once."""
+    """Whether a tar member follows the group closely enough to fetch them together."""
     first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
     if first is None or last is None or this is None or last.file != this.file:
         return False

@@ -66,7 +66,7 @@ class FileRequest(NamedTuple):
         return Audio.read(self.path) if self.most_s is None else Audio(*read_file(self.path, self.most_s))
 
     def with_name(self, message: str) -> str:
-        """A message in which the audio's name replaces the path."""
+        """Replace this file's temporary path in a message by the name the user gave."""
         if not self.name:
             return message
         rename = message.rename if isinstance(message, Diagnostic) else message.replace
@@ -144,7 +144,7 @@ class _Room:
         self._room, self._segments, self.used = room, segments, 0
 
     def put(self, samples: np.ndarray) -> Region:
-        """Copy samples to shared memory; if they do not fit, only add up the size."""
+        """Copy samples to shared memory, or only count their bytes if they do not fit."""
         region = Region(self._room.segment, self._room.offset + self.used, samples.shape)
         self.used += round_up(region.nbytes)
         if self.used <= self._room.nbytes:  # a sample that needs more is counted to its end

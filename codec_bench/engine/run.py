@@ -282,6 +282,7 @@ class Engine:
         keep = os.path.abspath(self._writer.folder / outcome.audio) if outcome.audio else None
 
         def done(result: CodecResult | Fault) -> None:
+            """Take the codec's output as the estimate, or fail the item."""
             estimate = Signal(regions, rate, reference.num_samples, "", holders=1)
             if isinstance(result, Fault):
                 estimate.release(self._arena)
@@ -388,6 +389,7 @@ class Engine:
         signal.holders += 1
 
         def done(result: dict[str, Any] | Fault) -> None:
+            """Cache the feature, and continue the items that waited for it."""
             waiting = signal.features[feature.name]
             signal.features[feature.name] = result
             if key is not None and not isinstance(result, Fault):
@@ -491,7 +493,7 @@ class Engine:
                 reference.release(self._arena)
 
     def _score_to_record(self, outcome: _Outcome, name: str) -> Score:
-        """A score as recorded: flagged if in doubt, and with its errors if it failed."""
+        """The score to record: flagged if suspect; a failure has the worst error counts."""
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
         score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.comparison)
@@ -557,7 +559,7 @@ def _note_other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, .
 
 
 def _system_with_same_audio(outcome: _Outcome, estimate: Signal) -> str | None:
-    """Find another system of the item with identical audio: an earlier one for files."""
+    """The name of another system with the same estimate of this item, or None."""
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:
         return None

@@ -102,7 +102,10 @@ class WaitingItems:
         return min(queues, key=lambda queue: queue[0].order) if queues else None
 
     def next_gpu_batch(self, room_s: float) -> list[QueuedItem]:
-        """Items of the next batch on a GPU: a full rung, or the longest and next shorter."""
+        """The next batch for a GPU: a full length class, else the longest items.
+
+        They stay in the queue until `remove`. `room_s` is the most padded seconds of audio.
+        """
         if (queue := self.full_rung(room_s)) is not None:
             return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
         longest, *others = sorted(self._queues, reverse=True)
@@ -111,11 +114,14 @@ class WaitingItems:
         return list(islice(matches, items_of(longest, room_s)))
 
     def next_cpu_batch(self, room_s: float, least_s: float, pads: bool) -> list[QueuedItem]:
-        """Items of the next batch on the CPU: the first and those nearest in length.
+        """The next batch for a CPU worker: the oldest item and those nearest in length.
+
+        They stay in the queue until `remove`.
 
         Args:
-            least_s: a larger batch grows only while padding stays small.
-            pads: every item costs as much as the longest.
+            room_s: the most seconds of audio in the batch.
+            least_s: up to here the batch grows anyway, beyond only while little of it is padding.
+            pads: whether items are padded to the longest, so that each costs as much as it.
         """
         window = list(islice(self, _WINDOW))
         works = [work for work in window if not work.alone]

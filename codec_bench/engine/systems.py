@@ -284,7 +284,7 @@ def _file_of(text: str) -> str:
 
 
 def resolve_codec(codec: str) -> Hashable:
-    """Return a key that is equal for two names of one codec with equal options."""
+    """Return a key that two names share if they mean one codec with equal options."""
     if _is_path(codec):
         file = _file_of(codec)
         return str(Path(file).resolve()), os.path.expanduser(codec)[len(file) :]

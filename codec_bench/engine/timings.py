@@ -119,7 +119,7 @@ def name_some(kind: str, names: Sequence[str]) -> str:
 
 
 def _kind_and_name(plan: Plan, key: str) -> tuple[str, str]:
-    """Kind and name of a stage that loads; the kind is empty if loading is fast."""
+    """(kind, name) of a stage for the progress line; kind is "" if it loads fast."""
     if key in plan.features:
         return plan.features[key].kind, key
     codecs = {system.stage.key: system.name for system in plan.systems if system.stage is not None}
