@@ -174,7 +174,7 @@ def _build_metric(name: str) -> Metric:
 
 
 def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
-    """The stages that compute metrics: `key` for the built-in ones, one per user metric."""
+    """The stages that compute metrics: `key` for built-in ones, one per user metric."""
     ours = tuple(name for name in names if not is_foreign_metric(name))
     theirs = [StageSpec(name, "metrics", (name,), owner=name) for name in names if name not in ours]
     return (*([StageSpec(key, "metrics", ours)] if ours else []), *theirs)

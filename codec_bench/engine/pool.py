@@ -205,7 +205,7 @@ class Pool:
             _send(worker, message)
 
     def build_stages(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Build stages, given as (key, where), in workers; return facts or an error by key.
+        """Build stages, given as (key, where), in workers; return facts or errors by key.
 
         Raises:
             NotLoaded: workers ended `LOADED_AT_MOST` times while they loaded a stage.
@@ -267,7 +267,7 @@ class Pool:
         return self.workers_for(where, owner) or [self._add(self.device(where), owner)]
 
     def grow(self, where: str, owner: str) -> None:
-        """Start another worker for user code (`owner`) that is busy, if a shared one idles.
+        """Start another worker for busy user code (`owner`) if a shared worker idles.
 
         An owner has at most as many workers as we have for the same work, and one on each GPU.
         """
