@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 import yaml
 
 from codec_bench.config.loading import LONGEST, parse_yaml
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -198,21 +199,28 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
             if one["type"] != "too_short"
             or not any(location[: len(one["loc"])] == one["loc"] for location in places if location != one["loc"])
         ]
-        wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in mistakes[:_LISTED])
-        wrong += f"; and {len(mistakes) - _LISTED} more" if len(mistakes) > _LISTED else ""
-        raise UserError("does_not_fit", path=source, mistakes=wrong) from error
+        more = max(0, len(mistakes) - _LISTED)
+        raise UserError("does_not_fit", path=source, mistakes=mistakes[:_LISTED], more=more) from error
 
 
-def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
+def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> Diagnostic:
     name = ".".join(map(str, error["loc"])) or "the file"
     if error["type"] == "missing":
-        return f"the field '{name}' is missing"
+        return Diagnostic("missing_field", name=name)
     if error["type"] == "extra_forbidden":
-        near = get_close_matches(name, sorted(schema.model_fields), n=2)
-        return f"there is no field '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
-    message, value = error["msg"].removeprefix("Value error, "), error["input"]
+        return Diagnostic("unknown_field", name=name, near=get_close_matches(name, sorted(schema.model_fields), n=2))
+    return Diagnostic("wrong_field", name=name, message=mistake_of(error))
+
+
+def mistake_of(error: Mapping[str, Any]) -> str:
+    """What pydantic finds wrong with a value: the code of the validator that refused it, or pydantic's words."""
+    carried = next(iter(getattr(error.get("ctx", {}).get("error"), "args", ())), None)
+    if isinstance(carried, Diagnostic):
+        return carried
+    message, value = error["msg"].removeprefix("Value error, "), error.get("input")
     scalar = value is None or isinstance(value, (str, int, float, list, tuple))
-    return f"{name}: {message}" + (f"; got {value!r}" if message.startswith("Input should be") and scalar else "")
+    message += f"; got {value!r}" if message.startswith("Input should be") and scalar else ""
+    return message if len(message) <= _SHOWN else f"{message[:_SHOWN]}..."
 
 
 def _folder(kind: str) -> Traversable:
@@ -226,6 +234,7 @@ __all__ = [
     "load_mapping",
     "load_yaml",
     "load_yaml_with_lines",
+    "mistake_of",
     "parse_value",
     "read_config",
 ]

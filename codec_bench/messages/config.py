@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+
+def _does_not_fit(path: str, mistakes: str | Sequence[str], more: int = 0) -> str:
+    listed = [mistakes] if isinstance(mistakes, str) else mistakes
+    return f"'{path}' does not fit: " + "; ".join([*listed, *([f"and {more} more"] if more else [])])
+
+
 SENTENCES = {
     "error": {
         "option_value": "{option} is {value}; expected {expected}",
@@ -19,7 +27,7 @@ SENTENCES = {
         "pins_without_hub": "--pins writes what the hub has",
         "nothing_named_to_check": "nothing was named to check",
         "file_too_long_for_yaml": "'{path}' has {bytes} bytes; a YAML file may have {most}",
-        "does_not_fit": "'{path}' does not fit: {mistakes}",
+        "does_not_fit": _does_not_fit,
         "yaml_character": (
             "'{path}', line {line}, column {column}: the character U+{character:04X} may not stand in YAML"
         ),

@@ -17,6 +17,10 @@ def _variant(variant: str) -> str:
     return f"the prompt (for {variant})" if variant else "the prompt"
 
 
+def _unknown_field(name: str, near: Sequence[str] = ()) -> str:
+    return f"there is no field '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
 def _readable(readable: int, samples: int, minutes: float, texts: int, speakers: int, languages: Sequence[str]) -> str:
     named = f" ({first_of(languages, _SHOWN)})" if languages else ""
     counts = f"{texts} transcripts, {speakers} speakers, {len(languages)} languages{named}"
@@ -116,7 +120,7 @@ SENTENCES = {
         "at_place": _at_place,
         # Fields.
         "not_a_mapping": "expected a mapping of names to values",
-        "unknown_field": "there is no field '{name}'",
+        "unknown_field": _unknown_field,
         "missing_field": "the field '{name}' is missing",
         "wrong_field": "{name}: {message}",
         "no_readme": "there is no {name} next to {file}",

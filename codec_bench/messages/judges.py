@@ -49,6 +49,24 @@ SENTENCES = {
         "answers_differ": "the answers in '{folder}' are not those in '{copy}'",
         "pair_compared_twice": "two runs compare '{system}' with '{baseline}' on '{benchmark}'",
         "no_pair_verdicts": "the runs have no verdicts on pairs of answers",
+        # Mistakes of rubrics.
+        "rubric_prompt_missing": "a rubric needs a 'prompt', and one whose reply is 'nearest' has none",
+        "rubric_shows_no_answer": "the prompt shows no answer to the judge; expected {{{{ answer }}}} in it",
+        "rubric_range_order": "the range is [{low}, {high}]; expected the least verdict and then the greatest",
+        "rubric_range_of_reply": "no reply meets the range [{low}, {high}]: '{reply}' gives 0 or 1",
+        "rubric_range_of_prompt": (
+            "no reply meets the range [{low}, {high}]: the prompt asks for {least:g} to {most:g}"
+        ),
+        "reader_unknown": "there is no reader '{reader}'; known: {known}",
+        "reader_needs_metric": (
+            "the reader '{reader}' needs 'also: {metric}', which decides about the rule; the rubric '{rubric}' does "
+            "so with the reply 'rating'"
+        ),
+        "reader_needs_column": "the reader '{reader}' needs the column '{column}' among 'needs'",
+        "reader_of_one_answer": "'compares' is true, and the reply '{reader}' rates one answer",
+        "reader_of_two_answers": "the reply '{reader}' rates two answers; expected 'compares: true'",
+        "reader_of_letters": "the reply 'letter' and the field 'aligns' need each other",
+        "reader_of_all_replies": "the reply '{reader}' is read once for each answer, so '{field}' has no effect",
         "no_strengths": "{benchmark}: {cause}",
     },
 }

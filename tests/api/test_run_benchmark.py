@@ -456,7 +456,7 @@ def test_a_rubric_of_ones_own_is_a_file_next_to_the_benchmark(tmp_path, define, 
     ((column,),) = [{name for _, name in numbers(mine(tmp_path / "out"))}]
     assert column.startswith("rating[alpaca-1-10-") and same not in column
     file.write_text("extends: alpaca-1-10\nrange: ten\n")
-    with refuses("does_not_fit", path="alpaca-1-10.yaml", mistakes=Containing("range")):
+    with refuses("does_not_fit", path="alpaca-1-10.yaml", mistakes={"code": "wrong_field", "name": "range"}):
         ask(benchmark, **settings)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench.config import config_names, fit, load_yaml, parse_value, read_config
 from codec_bench.config.loading import parse_yaml
@@ -153,7 +153,7 @@ def test_a_list_of_wrong_entries_is_not_called_too_short():
     with pytest.raises(UserError) as caught:
         fit({"columns": [{}]}, Table, source="here.yaml")
     assert str(caught.value).split("\n")[0] == "'here.yaml' does not fit: the field 'columns.0.name' is missing"
-    with refuses("does_not_fit", mistakes=Containing("columns: Tuple should have at least 1 item")):
+    with refuses("does_not_fit", mistakes={"code": "wrong_field", "name": "columns"}):
         fit({"columns": []}, Table, source="here.yaml")
 
 

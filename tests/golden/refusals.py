@@ -26,7 +26,8 @@ class Containing(str):
 def refuses(code, *, error=UserError, hint="", **parameters):
     """Expect an error of a class that carries this code (or `one|other`), these values, and a text in its hint.
 
-    Of a path its last parts are enough, of a cause its code, or its code with values in a mapping.
+    Of a path its last parts are enough, of a cause its code, or its code with values in a mapping. Of a list one entry
+    that is expected is enough.
     """
     with pytest.raises(error) as caught:
         yield caught
@@ -38,10 +39,12 @@ def refuses(code, *, error=UserError, hint="", **parameters):
 
 
 def _shows(value, expected):
-    if isinstance(expected, dict):
-        return value.code == expected["code"] and all(
+    if isinstance(expected, dict) and not isinstance(value, list):
+        return getattr(value, "code", None) == expected["code"] and all(
             _shows(value.parameters[name], one) for name, one in expected.items() if name != "code"
         )
+    if isinstance(value, list) and not isinstance(expected, list | Containing):
+        return any(_shows(one, expected) for one in value)
     if isinstance(expected, Containing):
         return expected == str(value)
     value = getattr(value, "code", value)

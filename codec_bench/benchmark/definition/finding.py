@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
-from codec_bench.config import Lines
+from codec_bench.config import Lines, mistake_of
 from codec_bench.messages import Diagnostic, as_remark, together
 from codec_bench.messages.errors import UserError
 
 Location = tuple[str | int, ...]
-_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +127,9 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
         return DefinitionFinding(file, line, Diagnostic("unknown_field", name=name), hint)
     if error["type"] == "missing":
         return DefinitionFinding(file, line, Diagnostic("missing_field", name=name))
-    message, value = error["msg"].removeprefix("Value error, "), error.get("input")
-    if message.startswith("Input should be") and isinstance(value, (str, int, float)):
-        message = f"{message}; got {repr(value)[:_SHOWN]}"
+    value = error.get("input")
     hint = BOOLEANS if isinstance(value, bool) and error["type"] == "string_type" else None
-    return DefinitionFinding(file, line, Diagnostic("wrong_field", name=name, message=message), hint)
+    return DefinitionFinding(file, line, Diagnostic("wrong_field", name=name, message=mistake_of(error)), hint)
 
 
 def _where(name: str) -> str | None:

@@ -24,7 +24,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge import replies
 from codec_bench.benchmark.judge.aligning import score_by_judge, score_by_rule
 from codec_bench.benchmark.judge.nearest import options_of, score_by_similarity
-from codec_bench.benchmark.judge.published import EMERGENT_TTS
+from codec_bench.benchmark.judge.published import EMERGENT_TTS, SEVERAL_REPLIES
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import OWN_FIELDS, load_rubric, with_own_rubrics
 from codec_bench.benchmark.metrics import load_answer_metric
@@ -287,13 +287,14 @@ class JudgeMetric:
         if self.rubric.reply == "nearest":
             return score_by_similarity(next(iter(texts.values())), answer, self.protocol)
         detail: dict[str, Any] = {"replies": list(texts.values())}
-        if self.rubric.reply.startswith("official/") and self.rubric.compares:
-            verdicts = [replies.read_official(self.rubric.reply, [text]) for text in texts.values()]
-        elif self.rubric.reply.startswith("official/"):
+        reader, replied = self.rubric.reply, list(texts.values())
+        if reader.startswith("official/"):
+            followed = self._also is not None  # it keeps answers that break their rule from the judge
             criteria = answer.fields.get("criteria")
-            verdicts = [replies.read_official(self.rubric.reply, list(texts.values()), criteria=criteria)]
+            groups = [replied] if reader in SEVERAL_REPLIES else [[text] for text in replied]
+            verdicts = [replies.read_official(reader, one, followed=followed, criteria=criteria) for one in groups]
         else:
-            verdicts = [self._read(text, answer) for text in texts.values()]
+            verdicts = [self._read(text, answer) for text in replied]
         unread = next((verdict.reason for verdict in verdicts if verdict.reason is not None), None)
         if unread is not None:
             return Score.unparsed(Diagnostic("judge_reply", cause=unread), self.protocol, detail=detail)
@@ -314,10 +315,11 @@ class JudgeMetric:
             value = 0.5 if changed else results[0]
             detail |= {"won": float(value == 1), "tied": float(value == 0.5), "changed": float(changed)}
         if self.rubric.combine == "majority":
-            agreed = replies.majority(verdicts)
+            name = next(iter(verdicts[0].values))
+            agreed = replies.majority(verdicts, name)
             if agreed.reason is not None:
                 return Score.unparsed(Diagnostic("judge_failed", cause=agreed.reason), self.protocol, detail=detail)
-            value = agreed.values["score"]
+            value = agreed.values[name]
         return Score.ok(value, self.protocol, detail=detail)
 
     def _without_judge(self, answer: Answer, also: AnswerMetric) -> Score | None:
@@ -433,7 +435,7 @@ def _fenced(tag: str, text: str, mark: str) -> str:
 
 def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
     """(rating of the reference, rating of the answer), whatever their order in the request."""
-    first, second = verdict.values["first"], verdict.values["second"]
+    first, second = verdict.values.values()
     return (second, first) if key.endswith(_SWAPPED) else (first, second)
 
 
@@ -442,7 +444,9 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
     reference, answered = fmean(of for of, _ in pairs), fmean(of for _, of in pairs)
     values = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
     if verdicts:
-        values["first_minus_second"] = fmean(one.values["first"] - one.values["second"] for one in verdicts)
+        values["first_minus_second"] = fmean(
+            first - second for first, second in (one.values.values() for one in verdicts)
+        )
     return values
 
 

@@ -23,7 +23,10 @@ CONSISTENT = "一致性"
 """The key in the replies of InstructTTSEval's judge; it means consistency."""
 
 COMBINED = "official/audiobench/ifeval-combined"
-"""This reader also needs to know whether the answer follows its rule."""
+"""This reader also needs to know whether the answer follows its rule, by `FOLLOWS_RULE`."""
+
+FOLLOWS_RULE = "ifeval[official/audiobench]"
+"""The metric of answers that follow their rule."""
 
 MMAR_RUBRICS = "official/mmar/rubrics"
 """This reader also needs the criteria of the question, in its field `criteria`."""
@@ -37,6 +40,9 @@ SEVERAL_REPLIES = (
 
 EMERGENT_TTS = "official/emergent-tts-eval"
 """This reader compares two recordings. It needs the package json-repair, as the program does."""
+
+PAIRS = ("official/air-bench/chat", "official/ultraeval-audio/air-bench-geval", EMERGENT_TTS)
+"""These readers read two numbers: the first and the second answer's."""
 
 _EMERGENT_TTS = ("reasoning_system_1", "reasoning_system_2", "system_comparison", "score_1", "score_2", "winner")
 _MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
@@ -128,14 +134,16 @@ def last_piece(reply: str | None) -> dict[str, float]:
         return {"score": 0.0, "success": 0}
 
 
-def ifeval_combined(reply: str, followed: bool) -> dict[str, float]:
-    """The number after the first line's last colon, and whether the rule is followed."""
+def ifeval_combined(reply: str, followed: bool | None) -> dict[str, float]:
+    """Success: the number after the first line's last colon is 1, and the rule is followed."""
+    if followed is None:
+        raise TypeError("it is not known whether the rule is followed")
     try:
         correctness = int(reply.strip().split("\n")[0].split(":")[-1].strip())
     except ValueError:
-        return {"correctness": 0, "instruction_following": 0, "success": 0}
+        return {"success": 0, "correctness": 0, "instruction_following": 0}
     success = int(correctness == 1 and followed)
-    return {"correctness": correctness, "instruction_following": int(followed), "success": success}
+    return {"success": success, "correctness": correctness, "instruction_following": int(followed)}
 
 
 def vocalbench_score(reply: str) -> dict[str, float]:

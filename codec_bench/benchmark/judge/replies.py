@@ -269,14 +269,15 @@ def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
 
 
 def read_official(
-    name: str, replies: Sequence[str | None], *, followed: bool = False, criteria: object = None
+    name: str, replies: Sequence[str | None], *, followed: bool | None = None, criteria: object = None
 ) -> Verdict:
     """Read a judge's replies to one question by a published reader.
 
     Args:
         name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
         replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None for a missing reply.
-        followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
+        followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it, and gives no
+            number where it is unknown (None).
         criteria: those of the question, each with its `choices`; only `official/mmar/rubrics` needs them.
 
     Raises:

@@ -13,7 +13,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.definition.schema import Parameters
-from codec_bench.benchmark.judge.published import READERS
+from codec_bench.benchmark.judge.published import (
+    COMBINED,
+    FOLLOWS_RULE,
+    MMAR_RUBRICS,
+    PAIRS,
+    READERS,
+    SEVERAL_REPLIES,
+)
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 
 KIND = "judge"
@@ -30,6 +38,14 @@ _TEXT_FIELDS = frozenset(
     ("question", "reference", "criteria", "criterion", "options", "language", "if", "else", "elif", "endif")
 )
 """What a template may mention without showing an answer."""
+
+
+_READ_PAIRS = ("pair", "preferred", *PAIRS)
+"""The readers of two numbers: that of the reference or another answer, and that of the answer."""
+
+
+def _mistake(code: str, **parameters: Any) -> ValueError:
+    return ValueError(Diagnostic(code, **parameters))
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -111,21 +127,39 @@ class Rubric(BaseModel):
     def _has_a_prompt(self) -> Rubric:
         """Check that the prompt, reply form and range of the rubric agree."""
         if (self.reply == "nearest") != (not self.prompt):
-            raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
+            raise _mistake("rubric_prompt_missing")
         read = set(re.findall(r"[a-z_]\w*", " ".join(_READS.findall(f"{self.system or ''}{self.prompt}"))))
         if self.prompt and not self.hears and read <= _TEXT_FIELDS:
-            raise ValueError("the prompt shows no answer to the judge; expected {{ answer }} in it")
-        if not self.range[0] < self.range[1]:
-            raise ValueError(f"the range is {list(self.range)}; expected the least verdict and then the greatest")
+            raise _mistake("rubric_shows_no_answer")
+        low, high = self.range
+        if not low < high:
+            raise _mistake("rubric_range_order", low=low, high=high)
         if self.reply in ("yes-no", "letter", "preferred") and self.range != (0, 1):
-            raise ValueError(f"no reply meets the range {list(self.range)}: '{self.reply}' gives 0 or 1")
-        scales = [(float(low), float(high)) for low, high in _SCALE.findall(self.prompt)]
-        if self.reply in ("rating", "pair") and scales:
-            if not any(low <= self.range[1] and high >= self.range[0] for low, high in scales):
-                scale = f"{scales[0][0]:g} to {scales[0][1]:g}"
-                raise ValueError(f"no reply meets the range {list(self.range)}: the prompt asks for {scale}")
+            raise _mistake("rubric_range_of_reply", low=low, high=high, reply=self.reply)
+        scales = [(float(least), float(most)) for least, most in _SCALE.findall(self.prompt)]
+        if self.reply in ("rating", "pair") and scales and not any(a <= high and b >= low for a, b in scales):
+            least, most = scales[0]
+            raise _mistake("rubric_range_of_prompt", low=low, high=high, least=least, most=most)
+        return self
+
+    @model_validator(mode="after")
+    def _suits_its_reader(self) -> Rubric:
+        """Check that the rubric gives its reader all that changes the number."""
         if self.reply.startswith("official/") and self.reply not in READERS:
-            raise ValueError(f"there is no reader '{self.reply}'; known: {', '.join(sorted(READERS))}")
+            raise _mistake("reader_unknown", reader=self.reply, known=", ".join(sorted(READERS)))
+        if self.reply == COMBINED and self.also != FOLLOWS_RULE:
+            raise _mistake("reader_needs_metric", reader=COMBINED, metric=FOLLOWS_RULE, rubric="ifeval-audio-overall")
+        if self.reply == MMAR_RUBRICS and "criteria" not in self.needs:
+            raise _mistake("reader_needs_column", reader=MMAR_RUBRICS, column="criteria")
+        if self.compares != (self.reply in _READ_PAIRS):
+            code = "reader_of_one_answer" if self.compares else "reader_of_two_answers"
+            raise _mistake(code, reader=self.reply)
+        if (self.reply == "letter") != (self.aligns is not None):
+            raise _mistake("reader_of_letters")
+        if self.reply in (*SEVERAL_REPLIES, "letter") and (self.each is not None or self.combine != "mean"):
+            raise _mistake("reader_of_all_replies", reader=self.reply, field="each" if self.each else "combine")
+        if self.reply == "letter" and self.times > 1:
+            raise _mistake("reader_of_all_replies", reader=self.reply, field="times")
         return self
 
     @property

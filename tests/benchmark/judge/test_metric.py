@@ -242,7 +242,7 @@ def test_everything_that_changes_a_verdict_changes_the_protocol():
         {"prompt": "{{ answer }}!"}, {"system": "s"}, {"range": (1, 4)}, {"times": 2}, {"swap": True},
         {"combine": "majority"},
         {"parameters": {"temperature": 1}}, {"hears": True}, {"hears": "every"}, {"higher_is_better": False},
-        {"needs": ["x"]}, {"reply": "pair"},
+        {"needs": ["x"]}, {"reply": "pair", "compares": True}, {"reply": "official/audiobench/judge-0-5"},
     )  # fmt: skip
     assert len({digest, *(Rubric(**{**plain, **change}).digest for change in changes)}) == len(changes) + 1
     assert (
@@ -367,3 +367,85 @@ def test_the_published_reader_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "json_repair", None)
     with refuses("package_not_installed", package="json-repair"):
         read_official("official/emergent-tts-eval", ["{}"])
+
+
+def test_the_reader_that_combines_gives_no_number_where_the_rule_is_unknown():
+    assert read_official("official/audiobench/ifeval-combined", ["Correctness: 1"]).values == {}
+
+
+RULED = {
+    "version": 1, "summary": "s", "prompt": "{{ question }} {{ answer }}", "range": (0, 1),
+    "reply": "official/audiobench/ifeval-combined", "also": "ifeval[official/audiobench]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "value"), [("Correctness: 1", 1), ("Correctness: 2", 0), ("no number", 0)])
+def test_the_reader_that_combines_content_and_rule_knows_the_rule(monkeypatch, reply, value):
+    monkeypatch.setattr("codec_bench.benchmark.judge.metric.load_rubric", lambda name: Rubric(**RULED))
+    metric = load_judge_metric("rating[mine]", "judge")
+    following, broken = (answer(text, rule="1", rule_target="boats") for text in ("The boats rest", "The tower"))
+    assert metric.requests(broken, None, 0).value == 0, "a broken rule is no success, whatever the judge says"
+    (request,) = metric.requests(following, None, 0)
+    score = metric.score(following, 1, {request.id: Response(text=reply)})
+    assert (score.value, score.status) == (value, "ok")
+
+
+def test_a_reader_of_one_reply_reads_every_reply(monkeypatch):
+    fields = {**RULED, "reply": "official/audiobench/judge-0-5", "also": None, "range": (0, 5), "times": 3}
+    monkeypatch.setattr("codec_bench.benchmark.judge.metric.load_rubric", lambda name: Rubric(**fields))
+    metric = load_judge_metric("rating[mine]", "judge")
+    requests = metric.requests(answer(), None, 0)
+    replies = {request.id: Response(text=f"Rating: {n}") for n, request in enumerate(requests)}
+    assert metric.score(answer(), 3, replies).value == 1.0
+
+
+def test_a_published_reader_counts_by_majority_too(monkeypatch):
+    fields = {**RULED, "reply": "official/ultraeval-audio/chatbot-eval", "also": None, "range": (1, 10), "times": 3}
+    monkeypatch.setattr(
+        "codec_bench.benchmark.judge.metric.load_rubric", lambda name: Rubric(**fields, combine="majority")
+    )
+    metric = load_judge_metric("rating[mine]", "judge")
+    requests = metric.requests(answer(), None, 0)
+    replies = {request.id: Response(text=f"[[{n}]]") for request, n in zip(requests, (3, 8, 8))}
+    assert metric.score(answer(), 3, replies).value == 8
+
+
+def test_the_published_pair_of_the_reference_and_the_answer_is_read(monkeypatch):
+    fields = {**RULED, "reply": "official/ultraeval-audio/air-bench-geval", "also": None, "range": (1, 10)}
+    monkeypatch.setattr("codec_bench.benchmark.judge.metric.load_rubric", lambda name: Rubric(**fields, compares=True))
+    metric = load_judge_metric("rating[mine]", "judge")
+    (request,) = metric.requests(answer(), None, 0)
+    score = metric.score(answer(), 1, {request.id: Response(text="8 3")})
+    assert (score.value, score.detail["of_reference"]) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("change", "mistake"),
+    [
+        ({"also": None}, {"code": "reader_needs_metric", "reader": RULED["reply"], "rubric": "ifeval-audio-overall"}),
+        ({"also": "accuracy[mmau]"}, {"code": "reader_needs_metric", "metric": "ifeval[official/audiobench]"}),
+        ({"reply": "official/mmar/rubrics"}, {"code": "reader_needs_column", "column": "criteria"}),
+        ({"reply": "pair"}, {"code": "reader_of_two_answers", "reader": "pair"}),
+        ({"reply": "preferred"}, {"code": "reader_of_two_answers", "reader": "preferred"}),
+        ({"reply": "official/air-bench/chat"}, {"code": "reader_of_two_answers"}),
+        ({"reply": "official/ultraeval-audio/air-bench-geval"}, {"code": "reader_of_two_answers"}),
+        ({"reply": "rating", "compares": True}, {"code": "reader_of_one_answer", "reader": "rating"}),
+        ({"reply": "letter"}, {"code": "reader_of_letters"}),
+        ({"reply": "rating", "aligns": "option-letter"}, {"code": "reader_of_letters"}),
+        ({"reply": "letter", "aligns": "option-letter", "times": 3}, {"code": "reader_of_all_replies"}),
+        (
+            {"reply": "official/ultraeval-audio/voicebench-open", "combine": "all"},
+            {"code": "reader_of_all_replies", "field": "combine"},
+        ),
+        (
+            {"reply": "official/ultraeval-audio/voicebench-yes-no", "each": "criteria"},
+            {"code": "reader_of_all_replies", "field": "each"},
+        ),
+    ],
+)
+def test_a_rubric_whose_reader_would_lack_something_is_refused(tmp_path, change, mistake):
+    (tmp_path / "mine.yaml").write_text(json.dumps({**RULED, "needs": ["question"]}))
+    own_rubric("mine.yaml", str(tmp_path))
+    (tmp_path / "mine.yaml").write_text(json.dumps({**RULED, "needs": ["question"], **change}))
+    with refuses("does_not_fit", mistakes={"code": "wrong_field", "message": mistake}):
+        own_rubric("mine.yaml", str(tmp_path))

@@ -67,7 +67,9 @@ def read(name, options):
         if "replies" in options
         else [options["reply"] if "reply" in options else options["completion"]]
     )
-    followed = "rule" in options and follows(options["prediction"], options["rule"], options["rule_target"])
+    followed = (
+        None if "rule" not in options else follows(options["prediction"], options["rule"], options["rule_target"])
+    )
     return read_official(FILES[name], replies, followed=followed)
 
 
