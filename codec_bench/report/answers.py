@@ -88,6 +88,7 @@ def _length_notes(answers: Answers) -> list[str]:
 
 
 def _collapse_notes(answers: Answers) -> list[str]:
+    """A note if many answers are degenerate (empty, looping, copied ...), by kind."""
     answered = answers.asked - sum(answers.failed.values())
     none = answers.no_answer or 0
     if not answered or none < _MANY * answered:

@@ -58,6 +58,7 @@ def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
 
 
 def _read(entry: MetricSummary) -> list[str]:
+    """A note on how many answers rule and judge could read; [] if not counted."""
     reading = entry.read
     if not reading:
         return []
@@ -69,6 +70,7 @@ def _read(entry: MetricSummary) -> list[str]:
 
 
 def _compared(entry: MetricSummary) -> list[str]:
+    """Notes on answers rated against references: win rate, ties, position bias."""
     comparison = entry.compared
     if not comparison:
         return []

@@ -57,6 +57,7 @@ def warned_text(one: Warned) -> str:
 
 
 def _moved(moved: Mapping[str, float | None]) -> str:
+    """How far such data shift metrics, and which effects are unknown; "" for neither."""
     known = sorted(((shift, name) for name, shift in moved.items() if shift is not None), reverse=True)
     open_ = [name for name, shift in moved.items() if shift is None]
     parts = []

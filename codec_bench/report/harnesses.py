@@ -64,6 +64,7 @@ def _error(entry: MetricSummary) -> float | None:
 
 
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
+    """The results in the JSON of lm-evaluation-harness or lmms-eval."""
     meta, data, counts = run.meta, data_of(run.meta), run.counts()
     name = marked_name(data.name, run, system)
     values: dict[str, Any] = {"alias": name}
@@ -110,6 +111,7 @@ def _seconds(when: Any) -> float | None:
 
 
 def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
+    """The results as an evaluation log of Inspect."""
     meta, data = run.meta, data_of(run.meta)
     samples = list(_samples(run, system))
     created = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")

@@ -63,6 +63,7 @@ def export_hugging_face(
 def _eval_results(
     run: Run, system: str, entries: Mapping[str, MetricSummary], metric: str | None
 ) -> list[dict[str, Any]]:
+    """The entries of a file in `.eval_results/`, for one metric."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     meta = run.meta
@@ -88,6 +89,7 @@ def _eval_results(
 
 
 def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
+    """The `model-index` of a model card, with all metrics."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -105,6 +107,7 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
 
 
 def _kind_of_run(meta: Mapping[str, Any]) -> str:
+    """The hub's task type of a run, from its command and benchmark."""
     benchmark = meta.get("benchmark")
     if not benchmark:
         return "audio-to-audio"

@@ -86,6 +86,7 @@ def export_summary(run: Run, form: str, out: Target) -> None:
 
 
 def _unfinished(run: Run) -> list[str]:
+    """A note on a run that has not finished; [] for a finished one."""
     if run.meta.get("state") in (None, "finished"):
         return []
     counts = run.counts()
@@ -176,6 +177,7 @@ def _extra_heads(summary: Summary) -> list[str]:
 
 
 def _table(summary: Summary) -> _PaperTable:
+    """The results as a table for a paper: heads, rows, notes and protocols."""
     systems = {
         name: {metric: _finite(entry) for metric, entry in held.metrics.items()}
         for name, held in summary.systems.items()
@@ -218,6 +220,7 @@ def _column(
 def _notes(
     summary: Summary, systems: Mapping[str, Mapping[str, MetricSummary]], heads: Sequence[str], fewer: bool
 ) -> list[str]:
+    """The notes below the table: arrows, interval methods, failures, chance levels."""
     entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
     arrows = [
         words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)

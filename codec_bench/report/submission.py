@@ -58,6 +58,7 @@ def export_submission(run: Run, out: Target) -> None:
 
 
 def _entry(one: Exchange, format_facts: dict[str, Any]) -> dict[str, Any]:
+    """One answer in the fields of the benchmark's submission file."""
     known = {"id": one.question.id, **one.question.fields}
     read = {name: known.get(field) for name, field in format_facts["fields"].items()}
     fixed = {name: form.replace("<id>", one.question.id) for name, form in format_facts["made"].items()}

@@ -138,6 +138,7 @@ def _extra_columns(summary: Summary) -> list[_TableColumn]:
 
 
 def _metric_column(summary: Summary, metric: str) -> _TableColumn:
+    """A metric's column: its head, and a cell for each system."""
     measured = numbers.entries(summary, metric)
     factor, unit = numbers.shown_unit(next((e.unit for e in measured), ""))
     places = numbers.decimals(measured, factor)
@@ -149,6 +150,7 @@ def _metric_column(summary: Summary, metric: str) -> _TableColumn:
 
 
 def _head(metric: str, unit: str, measured: Sequence[MetricSummary]) -> Text:
+    """A metric's name and direction, with its variant and unit below."""
     name, variant = numbers.split_name(numbers.plain(metric))
     direction = next((e.higher_is_better for e in measured), None)
     head = Text(f"{name} {numbers.ARROWS[direction]}".rstrip())
@@ -159,6 +161,7 @@ def _head(metric: str, unit: str, measured: Sequence[MetricSummary]) -> Text:
 
 
 def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: int) -> Text:
+    """Value and interval of a metric, with counts if scores failed."""
     value = entry.value
     cell = Text(
         ("≈" if numbers.is_alike(entry) else "") + numbers.number(value, places, factor),
@@ -260,6 +263,7 @@ def comparison_table(comparisons: Sequence[Comparison], *, adjusted: bool = Fals
 
 
 def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
+    """The cells of one compared metric; `adjusted` adds the Holm-adjusted p."""
     test = c.test
     factor, unit = numbers.shown_unit(c.unit)
     ci = None if test.low is None or test.high is None else [test.low, test.high]

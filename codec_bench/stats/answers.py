@@ -82,7 +82,10 @@ def _count_reasoning(run: Run) -> int:
 
 
 def _rtfx(run: Run) -> dict[str, Any]:
-    """The field `rtfx`, if length and time are known; simultaneous times add up."""
+    """The field `rtfx`: seconds of input audio per second of answering; {} if unknown.
+
+    Times of simultaneous requests add up.
+    """
     known = "status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
     sound_s, took_s = run.query(f"SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE {known}")[0]
     return {"rtfx": sound_s / took_s} if took_s else {}

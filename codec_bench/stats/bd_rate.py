@@ -95,8 +95,6 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
     Args:
         name: of the curve, for errors.
         higher_is_better: False negates the quality.
-        name: of the curve, for errors.
-        higher_is_better: False negates the quality.
     """
     if len(points) < MIN_POINTS:
         raise UserError("curve_points", curve=name, points=len(points), least=MIN_POINTS)

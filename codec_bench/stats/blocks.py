@@ -72,10 +72,10 @@ def jackknife(
     """A value of a set with its interval.
 
     Args:
-        value: of the items in some blocks, or None.
-        blocks: of each item.
-        why: for no value.
-        note: on a value.
+        value: computes the value of the items in the blocks that it is passed, or None.
+        blocks: the block number of each item; one block is left out at a time.
+        why: the note if there is no value.
+        note: the note on a value.
     """
     present, items = np.unique(blocks), len(blocks)
     if (complete := value(present)) is None:

@@ -33,7 +33,7 @@ def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
 
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
-    """The bounds that a metric's recorded facts declare; None without both."""
+    """The (low, high) bounds in a metric's recorded facts, or None if one is missing."""
     if facts.get("bounds"):
         low, high = facts["bounds"]
         return low, high

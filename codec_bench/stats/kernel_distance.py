@@ -60,6 +60,7 @@ def kernel_distance(
     table, counts = belongs.T @ differences @ belongs, belongs.sum(axis=0)
 
     def value(rest: np.ndarray) -> float | None:
+        """The value over the items of some blocks; None with too few items."""
         items = counts[rest].sum()
         return float(table[np.ix_(rest, rest)].sum() / (items * (items - 1))) if items >= FEWEST_ITEMS else None
 

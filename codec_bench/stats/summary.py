@@ -104,6 +104,7 @@ class _System:
 
 
 def _of_system(recorded: RecordedRun, name: str, subsets: Subsets) -> _System:
+    """Read one system's items, and its subsets and draws of finished samples."""
     items = recorded.items(name)
     finished = set(items.finished) if subsets or recorded.draws else set()
     drawn = {number: draw for number, draw in recorded.draws.items() if number in finished}

@@ -57,6 +57,7 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
     sums = FrechetSums.of(embeddings, units)
 
     def apart(blocks: np.ndarray) -> list[float] | None:
+        """Distances of the speech from each other set; None with too few items."""
         gaussians = sums.gaussians(blocks)
         if gaussians is None:
             return None

@@ -138,7 +138,7 @@ class AnswerWriter(RunWriter):
         return dict(self._db.execute(f"SELECT number, text {written}", (most,)).fetchall())
 
     def fresh_answers(self) -> tuple[int, Counter[tuple[str, str]]]:
-        """Count answers that no cache gave: all, and by column and value of the subsets."""
+        """Count the ok answers not from a cache: in all, and by (subset column, value)."""
         fresh = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
         (count,) = self._db.execute(f"SELECT COUNT(*) {fresh.format('')}").fetchone()
         rows = self._db.execute(
@@ -164,14 +164,14 @@ class AnswerWriter(RunWriter):
 
         Args:
             folder: `questions` or `answers`.
-            number: of the question; if the run has grown, the name starts with how often.
+            number: of the question; once a run has grown, the name begins with how many times it has.
             turn: number of an earlier answer from 1; None for the last.
         """
         name = f"{number:07d}" if turn is None else f"{number:07d}-{turn}"
         return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{name}"
 
     def turns(self, id: str) -> list[AnswerRecord]:
-        """Earlier answers of a question of several rounds."""
+        """The answers before the last in the conversation `id`, in order; [] if none."""
         row = self._db.execute("SELECT answers FROM turns WHERE id = ?", (storable(id),)).fetchone()
         where = f"the turns of '{id}'"
         read = partial(integrity.diagnostic_of, path=self.folder / DATABASE, where=where)
@@ -187,7 +187,7 @@ class AnswerWriter(RunWriter):
             rows.insert("turns", ("id", "answers"), [(storable(id), held)], clash="replace")
 
     def questions(self) -> dict[str, tuple[int, str]]:
-        """The recorded questions by id: number and `content_of`."""
+        """The recorded questions: {id: (number, content hash by `content_of`)}."""
         rows = self._db.execute(
             "SELECT p.id, q.number, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
         )
@@ -322,7 +322,10 @@ def has_answers(run: Run) -> bool:
 
 
 def draws_of(run: Run) -> dict[int, tuple[str, int]]:
-    """Question id and draw by the number of each answer; empty without several draws."""
+    """The {answer number: (question id, draw)} of a run that repeats questions.
+
+    A draw counts the repetitions of a question from 0. Empty if each question is sent once.
+    """
     if not run.has_questions:
         return {}
     rows = run.query("SELECT number, draw_of, draw FROM questions WHERE draw_of IS NOT NULL ORDER BY number")
@@ -345,7 +348,10 @@ def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
 
 
 def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> str:
-    """A hash of questions and answers in any order, without sounds: 160 bits, hex."""
+    """A hash of questions with expected answers: 160 bits, hex.
+
+    Their order and their audio do not count.
+    """
     texts = lambda fields: {k: v for k, v in fields.items() if k not in SOUNDS and v is not None}  # noqa: E731
     contents = sorted(content_of(texts(fields), expected) for fields, expected in questions)
     return hashlib.blake2b("\n".join(contents).encode(), digest_size=20).hexdigest()

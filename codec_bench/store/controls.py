@@ -52,7 +52,7 @@ class Control:
 
     @property
     def words(self) -> str:
-        """The control in words, such as `text alone`; empty without one."""
+        """The control as shown in tables, such as `text alone`; "" for a run without one."""
         if self.question == AS_WRITTEN:
             return _WORDS.get(self.sound, "")
         more = {AS_WRITTEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")

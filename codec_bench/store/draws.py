@@ -13,9 +13,9 @@ AS_WRITTEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
 
 
 def draw_counts(run: Run) -> dict[str, int] | None:
-    """Number of answers by question id, if each is sent in every rotation; else None.
+    """Expected answers by question id in a run over all rotations; else None.
 
-    A question without options to reorder is sent once.
+    Such a run sends a question once for each rotation of its options, and once without options.
     """
     if (run.meta.get("config") or {}).get("choices") != ALL_ROTATIONS:
         return None

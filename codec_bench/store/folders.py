@@ -157,7 +157,7 @@ def mark_finished(path: Path) -> None:
 
 
 def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Folders of the same request, newest first, with their `STARTED` files."""
+    """Run folders started by the same request, newest first, with their start facts."""
     folders = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{STARTED}")]
     identity = (command, request_hash(request))
     same = [

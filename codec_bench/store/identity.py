@@ -100,7 +100,7 @@ def question_hashes(run: Run) -> dict[str, str]:
 
 
 def data_hash(facts: Mapping[str, Any]) -> str:
-    """Hash of the data of a request, from a definition or a record."""
+    """Hash of the data source that a benchmark's definition or a record names."""
     held = {name: facts.get(name) for name in _OF_DATA}
     data = {name: value for name, value in (held.pop("data") or {}).items() if name not in _ELSEWHERE}
     # Of a file of one's own the revision is a hash of its content; on the hub it says where the rows came from.

@@ -184,6 +184,7 @@ def check_journals(path: Path) -> None:
 
 
 def _what_to_delete(path: Path, suffix: str) -> str:
+    """A hint for a journal that does not fit its record: delete it, or copy again."""
     again, file = "copy the folder again, into an empty one", f"{path.resolve()}{suffix}"
     seal = read_seal(path.parent)
     if seal is None:

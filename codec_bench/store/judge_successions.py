@@ -63,7 +63,7 @@ class Succession:
         return self.words_in(1.0)
 
     def words_in(self, factor: float) -> str:
-        """The same in another unit, `factor` times the rubric's."""
+        """As `words`, with the difference in another unit: `factor` times the rubric's."""
         old, new = self.called
         offset = self.offset
         if offset.value is None:
@@ -75,7 +75,10 @@ class Succession:
 
     @property
     def called(self) -> tuple[str, str]:
-        """Names of the judges: labels, or the served names where the labels are equal."""
+        """The names of the old and the new judge.
+
+        If both have one label, the model names that the service reported are added.
+        """
         if self.old != self.new:
             return self.old, self.new
         old, new = (f"{self.old} as {' and '.join(served)}" for served in self.served)

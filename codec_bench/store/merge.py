@@ -126,6 +126,7 @@ def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, ShardRun]) 
 
 
 def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[int, ShardRun]) -> None:
+    """Raise UserError if shards are missing, or if one of `parts` is not finished."""
     hints = []
     if missing:
         shown = ", ".join(f"{number}/{shards.of}" for number in missing[:10])
@@ -146,7 +147,12 @@ def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[in
 
 
 def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
-    """Parts of the record in `out`; empty without one, or if all is merged again."""
+    """Facts by number of the shards already merged in `out`; {} if all must be merged.
+
+    Raises:
+        UserError: a finished shard has changed since, or `out` holds a run that is no merged one.
+        RunMismatch: the merged run in `out` is another one.
+    """
     if not (out / DATABASE).is_file():
         return {}
     with closing(Run(out)) as run:
@@ -247,7 +253,7 @@ def _write(
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine the entries of all parts: times, codec seconds, check results."""
+    """The merged record's entries: summed times and codec seconds, joined checks."""
     times: dict[str, dict[str, float]] = {}
     totals = {"items": 0, "audio_s": 0.0}
     checks: dict[str, dict[str, Any]] = {}

@@ -93,7 +93,7 @@ def read_part(folder: Path) -> ShardRun:
 
 
 def _content(run: Run) -> str:
-    """A digest of the row counts and checksum sums of a record, for any run number."""
+    """A digest of a record's row counts and checksums, equal for equal rows."""
     with closing(integrity.connect(run.folder / DATABASE)) as db:
         checksum = checksum_of(identity_of(db))
     tables = [name for (name,) in run.query("SELECT name FROM counts ORDER BY name") if name != "meta"]
@@ -159,7 +159,7 @@ def read_parts(folders: Sequence[Path]) -> ShardRuns:
 
 
 def _foreign(shards: Sequence[ShardRun]) -> list[str]:
-    """Describe the parts whose fingerprint differs from that of most parts."""
+    """Describe the shards whose fingerprint differs from that of the majority."""
     kinds: dict[str, list[ShardRun]] = {}
     for shard in shards:
         kinds.setdefault(_digest({**shard.fingerprint, "of": shard.of}), []).append(shard)

@@ -148,7 +148,7 @@ class Run:
             yield ItemRow(name, sample, status, why, bits, remarks, path, duration_s)
 
     def saved_audio(self) -> Iterator[tuple[str, Path]]:
-        """The id of each sample with saved output audio, and the file's path in the run folder."""
+        """Yield (sample id, path in the run folder) of saved output audio."""
         rows = self.query_lazily(
             "SELECT p.id, i.audio FROM items i JOIN samples p ON p.number = i.sample "
             "WHERE i.audio IS NOT NULL ORDER BY i.system, i.sample"
@@ -211,7 +211,7 @@ class Run:
         return tuple(sorted({str(model) for of in calls for model in of.get("served", ())}))
 
     def judge(self, metric: str) -> str:
-        """Judge of a metric and its test result, in words; "" without a judge."""
+        """A metric's judge model and how it did in the judge test, in words; "" if none."""
         facts = self.metrics[metric]
         if not facts.get("judge"):
             return ""
@@ -257,6 +257,7 @@ class Run:
         return self.diagnostic_of(self.json(text, f"the reason of '{sample}'"), sample)
 
     def _notes(self, text: str | None, sample: str) -> list[Diagnostic]:
+        """Parse the cell with a sample's notes, or raise DamagedRecord."""
         where = f"the notes of '{sample}'"
         held = self.json(text, where) if text else []
         if not isinstance(held, list):
@@ -330,7 +331,11 @@ class Run:
         return samples, sounds, every
 
     def repeated_estimates(self, system: str) -> tuple[int, int, str]:
-        """Count estimate files whose audio repeats that of another text; all; an example."""
+        """Look for estimates with equal audio for different texts.
+
+        Returns:
+            Number of such estimates, number of all estimates of the system, and the id of one such (or "").
+        """
         of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
         repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
         query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
@@ -338,7 +343,7 @@ class Run:
         return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
-        """Count ids whose audio differs in another run, and ids with known audio in both."""
+        """Compare references with another run: (ids whose audio differs, ids in both)."""
         if self.has_questions:
             return 0, 0
         query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"

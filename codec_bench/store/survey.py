@@ -89,6 +89,7 @@ class Survey:
                     yield layout.columns, cells
 
     def _belongs(self, table: str, row: Mapping[str, Any]) -> bool:
+        """Whether a row is of an item or answer that can be saved."""
         if table in ("items", "scores"):
             return (row["system"], row["sample"]) in self.items
         if table == "samples":
@@ -111,6 +112,7 @@ def survey(folder: Path) -> Survey:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    """Open a record that may be cut or hold text that is not UTF-8."""
     db = connect(path)
     db.execute("PRAGMA writable_schema = ON")  # SQLite then also reads a file that is shorter than its header says
     db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
@@ -152,6 +154,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, TableLayout]:
 def _survey_answers(
     result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
 ) -> None:
+    """Find answers whose question, sample and earlier turns are intact; count others."""
     held = {name: {cells[0] for cells in reader.rows(tables[name])} for name in ANSWERING}
     for name, numbers in held.items():
         result.parts[name] = TableState(expected.get(name), len(numbers))

@@ -171,7 +171,7 @@ def checksum_of(identity: int) -> str:
 
 
 def stored(value: Any, kind: str) -> Any:
-    """Convert a value as SQLite would return it from a column of this type."""
+    """The value that SQLite returns after storing it in a column of type `kind`."""
     if value is None:
         return None
     if kind == "REAL":
@@ -277,7 +277,7 @@ class RowWriter:
 
 
 def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Sequence[Path]) -> None:
-    """Copy the rows of records with disjoint keys into one, in the order of keys."""
+    """Copy the rows of several records into `db`, in key order; keys must be disjoint."""
     ((database_path,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
     db.execute("ATTACH ? AS heap", (address(Path(f"{database_path}.heap"), "rwc"),))
     db.execute("PRAGMA heap.journal_mode = OFF")
@@ -308,7 +308,7 @@ def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Seque
 
 @functools.cache
 def _inserting(layout: TableLayout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """SQL that inserts a row, and position and kind of each column."""
+    """The SQL to insert a row, and (index in the row, SQL type) of each column."""
     names, marks = ", ".join((*layout.columns, CHECKSUM)), ", ".join("?" * (len(layout.columns) + 1))
     places = [layout.columns.index(name) for name in columns]
     verb = "INSERT OR IGNORE" if ignore else "INSERT"

@@ -95,6 +95,7 @@ def _cell(entry: Subset, places: int, factor: float) -> BreakdownCell:
 
 
 def _notes(rows: Sequence[BreakdownRow]) -> list[str]:
+    """Notes on missing or weak intervals, each with the rows that it concerns."""
     names_by_note: dict[tuple[bool, str], dict[str, None]] = {}
     for row in rows:
         for cell in row.cells:

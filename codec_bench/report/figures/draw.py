@@ -167,6 +167,7 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
 
 
 def _draw_shares(axes: Axes, plot: Plot) -> None:
+    """Draw horizontal bars of shares in percent; idle time is hatched."""
     for at, point in enumerate(plot.points):
         idle = point.label == "idle workers"
         face, edge = ("white", SOFT) if idle else (COLOURS[0], COLOURS[0])
@@ -261,6 +262,7 @@ def _footnote(axes: Axes, plot: Plot) -> None:
 
 
 def _footnotes(plot: Plot) -> Iterator[str]:
+    """Yield the small print: sample counts, interval notes, warnings, rows not drawn."""
     counts = [point.n for point in plot.points]
     sizes = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
     drawn = [point for point in plot.points if point.ends is not None]
@@ -280,6 +282,7 @@ def _footnotes(plot: Plot) -> Iterator[str]:
 
 
 def _legend(axes: Axes, by_family: dict[tuple[str, int], list[PlotPoint]], unnamed: Sequence[PlotPoint]) -> None:
+    """Add a legend of codec families, and of points without a label next to them."""
     from matplotlib.lines import Line2D
 
     handles = []

@@ -107,6 +107,7 @@ def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
 def _plot(
     kind: Any, stem: str, metric: _Metric, points: Sequence[PlotPoint], rows: Iterable[Sequence[Any]], by: str = ""
 ) -> Plot:
+    """Build a plot of the first `MOST_POINTS` points, cut between groups."""
     heads = (numbers.plain(by), *_POINT_HEADS) if by else _POINT_HEADS
     # Only complete groups are drawn, at least one.
     cut = len(points) if kind == "rate" else MOST_POINTS

@@ -43,6 +43,7 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
     recorded: dict[int, tuple[RecordedRun, dict[int, int]]] = {}
 
     def parts(system: PageSystem, metric: str) -> MetricParts:
+        """The items' parts of a metric, numbered by their position on the page."""
         if system.run not in recorded:
             run = tables.runs[system.run]
             numbers_of = run.query("SELECT number, id FROM samples")

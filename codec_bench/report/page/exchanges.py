@@ -70,6 +70,7 @@ def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[s
 
 
 def _exchange_row(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[str, Any]:
+    """A question, its answer and its scores as values of the page."""
     question, answer, reading = exchange.question, exchange.answer, exchange.reading
     cut = cut_reasoning(answer.text) if answer.text is not None else None
     facts = {
@@ -110,6 +111,7 @@ def _about(question: QuestionRecord) -> list[str]:
 
 
 def _cut(value: Any) -> Any:
+    """Shorten a text, or a list with its texts; other values stay."""
     if isinstance(value, str):
         return beginning(value, CHARACTERS)
     if not isinstance(value, list):
@@ -152,6 +154,7 @@ def common_rows(
 
 
 def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A table cell with value and n, but no interval; None without a value."""
     shown_value = entry.of_all if isinstance(entry, CountingFailures) else entry.value if entry is not None else None
     if entry is None or shown_value is None:
         return None

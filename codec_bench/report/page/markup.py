@@ -70,6 +70,7 @@ def render(layout: PageFiles, variables: Mapping[str, Any], data: Mapping[str, A
 
 @cache
 def _environment(layout: PageFiles) -> SandboxedEnvironment:
+    """The sandboxed Jinja environment, with the page's filters and tests."""
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -155,6 +156,7 @@ def _heading(key: str) -> str:
 
 
 def _cell(value: Any, key: str) -> str:
+    """Format a value by the unit in its key, such as `load_s` or `share`."""
     if isinstance(value, Mapping):
         parts = {name: _cell(seconds, f"{key}_s") for name, seconds in value.items()}
         return ", ".join(f"{name} {seconds}" for name, seconds in parts.items() if seconds != "0.0 s")

@@ -83,6 +83,7 @@ def _speed(system: str, times: Mapping[str, Any], summary: Summary) -> dict[str,
 
 
 def _machine_line(machine: Mapping[str, Any]) -> list[str]:
+    """The GPU, CPU and number of cores of a machine, for one line."""
     gpu = str(machine.get("gpu") or "")
     named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
     cores = [f"{machine['cores']} cores"] if machine.get("cores") else []
@@ -110,6 +111,7 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _facts(run: Mapping[str, Any]) -> dict[str, RunFact]:
+    """The facts on top of the page: data, systems, time, machine, failures."""
     samples = [_count(run["counts"]["samples"], "sample")]
     if run["audio_s"] is not None:
         samples.append(numbers.duration(run["audio_s"]) + (" of questions" if run["has_answers"] else ""))

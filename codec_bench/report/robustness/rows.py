@@ -142,6 +142,7 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
 
 
 def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Notes on preferred option positions, and on accuracy by position."""
     notes = []
     rate = lambda value: numbers.number(100 * value, 1)  # noqa: E731
     named = [
@@ -181,6 +182,7 @@ def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _cells(entry: MetricSummary) -> dict[str, RobustnessCell]:
+    """A metric's cells by wording, with marks on the worse ones."""
     held = entry.robustness.wordings if entry.robustness else {}
     factor, higher = numbers.shown_unit(entry.unit)[0], entry.higher_is_better
     places = numbers.decimals(held.values(), factor)
@@ -215,6 +217,7 @@ def _none(about: Wording) -> str:
 
 
 def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
+    """Mean, spread, range and extremes of a metric over wordings, as a sentence."""
     factor, shown_unit = numbers.shown_unit(unit)
     places = max(numbers.decimals([over.mean], factor), numbers.three_digits([over.sd.value], factor))
 
