@@ -283,10 +283,10 @@ def require_weights(name: str, *, weights: str | None = None, **options: Any) ->
 
 
 def runs_on_device(name: str) -> bool:
-    """Whether a codec may run on a GPU by its name, without loading; custom code may.
+    """Whether a codec may run on a GPU, judged by its name without loading it.
 
-    Args:
-        name: of a codec that exists, as for `load_codec`.
+    Returns:
+        False for programs and codecs that run on the CPU only; True for other codecs and for custom code.
     """
     if is_command_file(name):
         return False
@@ -325,7 +325,10 @@ def _rounded(codec: Any, bits: Any) -> Codec:
 
 
 def _load_command(name: str, chosen: dict[str, Any]) -> Codec:
-    """Build the codec of a command file `PATH[@KBPS]`."""
+    """Build the codec of a command file `PATH[@KBPS]`.
+
+    `KBPS` is passed as `bitrate_bps`, next to the `chosen` options.
+    """
     from codec_bench.codecs.command import CommandCodec
 
     match = _COMMAND_FILE.match(name.strip())
@@ -343,7 +346,11 @@ def _bps(name: str, kbps: str) -> int:
 
 
 def _find(name: str) -> Any:
-    """Return the catalogue's or collections' entry of a name, or None."""
+    """Return the entry of a codec's name in the catalogue or a collection, or None.
+
+    Raises:
+        UserError: the name has a bitrate that the codec does not have, for example because it is continuous.
+    """
     from codec_bench.codecs import catalogue
 
     if name in _collected():
@@ -364,7 +371,10 @@ def _find(name: str) -> Any:
 
 
 def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
-    """Build a codec from custom code or from another package's registered name."""
+    """Build a codec from custom code, or from another package's registered name.
+
+    A bitrate in the name is passed as `bitrate_bps`, next to the `chosen` options.
+    """
     from codec_bench.codecs import catalogue
 
     spec = Spec.parse(name)
@@ -379,7 +389,7 @@ def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
 
 
 def _checked(codec: Any, name: str) -> Codec:
-    """Return the codec, or raise a UserError that names what it lacks."""
+    """Return the codec; UserError if it lacks a method or valid facts (`info`)."""
     for attribute in ("encode", "decode"):
         if not callable(getattr(codec, attribute, None)):
             raise UserError("codec_method", codec=name, method=attribute, hint=_CONTRACT)

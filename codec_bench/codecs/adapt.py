@@ -199,7 +199,10 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
 
 
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
-    """Encode and decode a batch; return copies of the codes, and the decoded audio."""
+    """Encode and decode a batch of the codec's inputs, with the checks of both.
+
+    Returns copies of the codes, made before decoding, and the decoded audio.
+    """
     codes = encode(codec, pieces)
     sent = [copy_codes(item) for item in codes]
     return sent, decode(codec, codes, pieces)

@@ -100,7 +100,7 @@ def families() -> dict[str, CodecFamily]:
 
 
 def names() -> list[str]:
-    """List all variants, and the points of families with points but no variants."""
+    """List all variants; of families without variants, `FAMILY@KBPS` of each point."""
     out: list[str] = []
     for name, family in families().items():
         out += family.variants

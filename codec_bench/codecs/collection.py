@@ -84,7 +84,7 @@ class Collection(BaseModel):
 
 @cache
 def entries() -> dict[str, CodecEntry]:
-    """Return every codec of the collections as an entry of the catalogue, by name."""
+    """Return the codecs of all collections (packages with many codecs), by name."""
     by_name = {}
     for name in config_names("collection"):
         held = read_config("collection", name, Collection)
@@ -128,7 +128,11 @@ class CollectionCodec(Codec):
 
     @classmethod
     def _member(cls, codec: str, collection: str | None = None) -> CollectionMember:
-        """Return a codec's facts, or raise a UserError that lists the collection's codecs."""
+        """Return a codec's facts, or raise a UserError that lists the collection's codecs.
+
+        Args:
+            collection: the collection's name; None for the class's own.
+        """
         members = cls._held(collection).codecs
         if codec not in members:
             name = collection or cls.collection
@@ -241,7 +245,10 @@ class SoundCodec(CollectionCodec):
         return import_module("SoundCodec.codec").load_codec(self._facts.held_as)
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
-        """Encode one item; further inputs that are only the codes are not sent again."""
+        """Encode one item to codes `(codebooks, frames)` and side information.
+
+        Inputs of the package's decoder that repeat the codes are left out of the side information.
+        """
         row = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
         units = self._model.extract_unit(row)
         stuff = units.stuff_for_synth
@@ -271,7 +278,12 @@ _CODES, _TURNED = "codes", "codes, frames first"
 
 
 def _order(held: np.ndarray, values: np.ndarray) -> str | None:
-    """Name the axis order if an array is the codes `(codebooks, frames)`, else None."""
+    """Name the order of an array's axes if it repeats the codes; None if it does not.
+
+    Args:
+        held: an input of the package's decoder.
+        values: the codes `(codebooks, frames)`.
+    """
     if held.ndim < 2 or held.size != values.size or not np.issubdtype(held.dtype, np.integer):
         return None
     for order, codes in ((_CODES, values), (_TURNED, values.T)):

@@ -157,7 +157,10 @@ class CommandCodec(Codec):
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
-        """Return the delay of both programs in samples; it may have to be measured once."""
+        """Return the delay of encoder and decoder together, in samples.
+
+        The file declares it; else it is measured once for each rate.
+        """
         declared = self._file.delay_samples
         if isinstance(declared, int):
             return declared
@@ -168,7 +171,7 @@ class CommandCodec(Codec):
         return self._measured[rate_hz]
 
     def _measure(self, rate_hz: int) -> int:
-        """Measure the delay by cross-correlation of speech with the decoded speech.
+        """Measure the delay in samples by correlating speech with the decoded speech.
 
         Both signals have pre-emphasis, because a codec's high-pass filter changes the phase of a voice's fundamental.
         """

@@ -107,7 +107,10 @@ def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | No
 
 
 def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None) -> str:
-    """Find the encoder or decoder program.
+    """Return the path of the encoder or decoder program, and check its arguments.
+
+    Args:
+        role: `encoder` or `decoder`.
 
     Raises:
         UserError: there is no such program, or its arguments cannot be filled in.

@@ -95,7 +95,11 @@ class IsolatedCodec(CollectionCodec):
         return [self._read_audio(answer, item) for answer, item in zip(self._ask(items), codes, strict=True)]
 
     def _ask(self, items: list[dict[str, Any]]) -> list[Any]:
-        """Send requests to the worker in batches; return its answers or raise a UserError."""
+        """Send requests to the worker in batches; return one answer each, in order.
+
+        Raises:
+            UserError: a request failed.
+        """
         packed = [wire.pack(item) for item in items]
         batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]
         replies = [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
@@ -106,7 +110,7 @@ class IsolatedCodec(CollectionCodec):
         return [reply.answer for reply in replies]
 
     def _read(self, answer: Any, audio: Audio) -> Codes:
-        """Check the codes of a reply, and wrap them with their side information."""
+        """Check the codes of a worker's answer, and wrap them with their side information."""
         facts = self._facts
         arrays = [np.asarray(values) for values in answer.get("streams", ())]
         shapes, expected = [m.shape[:1] for m in arrays if m.ndim == 2], [(count,) for count, _ in facts.streams()]
@@ -122,7 +126,7 @@ class IsolatedCodec(CollectionCodec):
         return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=bits, side=held)
 
     def _read_audio(self, answer: Any, item: Codes) -> Audio:
-        """Check the rate of decoded audio, and cut or pad it to the item's length."""
+        """Check the rate of a worker's decoded audio; cut or pad it to the item's length."""
         sound = answer["audio"]
         if sound["sample_rate_hz"] != item.sample_rate_hz:
             raise UserError(

@@ -93,7 +93,7 @@ class Quantised(Codec):
         return low, (high - low) / (self._levels - 1)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Encode each item, with one codebook for each latent dimension."""
+        """Encode each item's latents to integers, with one codebook for each dimension."""
         latents = self._codec.encode(batch)
         check_encoded(self._codec.info, latents, len(batch))
         return list(map(self.rounded, latents))

@@ -69,7 +69,15 @@ def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, ab
 
 
 def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[DelayEstimate, float]:
-    """Estimate the delay near `about`; also return the total weight of coherent bands."""
+    """Estimate the delay from coherent frequency bands, near a known rough delay.
+
+    Args:
+        reference, estimate: `(channels, samples)`.
+        about: the rough delay in samples.
+
+    Returns:
+        The delay, and the total weight of coherent bands; zeros if too few bands are coherent.
+    """
     hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
@@ -94,7 +102,13 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
 
 
 def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> DelayEstimate:
-    """Find the largest absolute cross-correlation, at a fraction of a sample."""
+    """Find the lag of the largest absolute cross-correlation, to sub-sample accuracy.
+
+    Args:
+        reference, estimate: `(channels, samples)`.
+        longest: the largest lag in samples that is searched, in both directions.
+        rate_hz: emphasises high frequencies of audio at this rate; None correlates the signals as they are.
+    """
     length = reference.shape[1]
     longest = min(longest, length - 1)
     size = quick_size(length + longest + 1)

@@ -49,10 +49,10 @@ class BatchingCheck:
     def add(
         self, index: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
     ) -> None:
-        """Compare one clip of a batch with the same clip coded alone.
+        """Compare one clip of a batch with the same clip coded alone; update the totals.
 
         Args:
-            index: of the clip.
+            index: of the clip among all clips.
             alone: its codes and output, coded alone.
             together: its codes and output in the batch.
             batch: the indices of all clips of the batch.
@@ -79,7 +79,7 @@ class BatchingCheck:
 def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
     """Count the frames in which two items' codes differ, and all frames.
 
-    Each packet counts as a frame. Latents differ if they are further apart than `LATENT_TOLERANCE` of the largest one.
+    Each packet counts as a frame. Latents differ by more than `LATENT_TOLERANCE` of the largest magnitude.
     """
     if isinstance(codes, Latents) and isinstance(other, Latents):
         return latent_flips(np.asarray(codes.values), np.asarray(other.values))
@@ -96,7 +96,7 @@ def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
 
 
 def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
-    """Count the frames in which latents `(dimensions, frames)` differ, and all frames."""
+    """Count the frames `(differing, all)` of latents `(dimensions, frames)`."""
     if one.shape != other.shape:
         return one.shape[1], one.shape[1]
     allowed = LATENT_TOLERANCE * float(np.abs(one).max(initial=0.0))
@@ -106,7 +106,8 @@ def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
 def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
     """Cut clips to lengths that show errors of padding in a batch, and add silence.
 
-    The lengths include one frame plus a sample, and whole frames with one sample more and less.
+    The lengths include one frame plus a sample, and whole frames with one sample more and less. Up to two whole clips
+    follow.
 
     Args:
         clips: at one of the codec's rates; the first is the longest result.
@@ -122,7 +123,10 @@ def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Aud
 
 
 def batches_of(lengths: Sequence[int]) -> list[list[int]]:
-    """Choose batches of clip indices: all in three orders, and shortest with longest."""
+    """Choose batches of clip indices that mix lengths and orders.
+
+    Three of all clips (in order, reversed, shortest next to longest), then pairs of a short and a long clip.
+    """
     count = len(lengths)
     order = sorted(range(count), key=lambda k: lengths[k])
     pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]
@@ -149,7 +153,7 @@ def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent
 
     Args:
         clips: the batch.
-        index: of the compared clip in the batch.
+        index: position in the batch of the compared clip.
         item: the codes and output of this clip from the first time.
     """
     codes, waves = recode(codec, clips)

@@ -61,7 +61,10 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 
 
 def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop suspect findings that only follow from another suspect finding."""
+    """Drop suspect findings that another suspect finding explains.
+
+    For example, a codec whose batches differ from single clips also fails the checks of lengths and levels.
+    """
     wrong = {f["check"] for f in findings if f["state"] == "suspect"}
     drop: set[str] = set()
     if wrong & {"first frame", "last frame", "dropouts", "repeatable", "thread"}:
@@ -104,7 +107,10 @@ def compare_repeats_and_batches(
 
 @contextmanager
 def opened_files() -> Iterator[list[tuple[str, bool]]]:
-    """Record the files that Python opens in this context, and which to write to."""
+    """Yield a list of the files that Python opens in this context, as they are opened.
+
+    Each is (absolute path, whether it was opened for writing).
+    """
     _begin_to_listen()
     _LISTS.append([])
     try:
@@ -200,7 +206,10 @@ def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def _check_repetition(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
-    """Check that coding clips again, also in another thread, gives the same result."""
+    """Check that coding clips again in another thread gives the same codes and output.
+
+    If it does not, they are coded again in this thread to tell which of both is the cause.
+    """
 
     def differing(places: Sequence[int]) -> BatchingCheck:
         again = BatchingCheck()
@@ -231,7 +240,11 @@ def _differences(comparison: BatchingCheck) -> dict[str, Any]:
 def _check_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """Compare batches with single clips, and a differing batch with a second run."""
+    """Compare clips coded in batches with the same clips coded `alone`.
+
+    If they differ, both are coded again: the finding is `repeatable` for a codec that does not repeat its output, else
+    `batch`.
+    """
     comparison = try_batches(codec, clips, alone, batches)
     compared = {"clips": len(clips), "batches": len(batches)}
     if comparison.exact or (comparison.flips == 1 and comparison.wave <= WAVE_TOLERANCE):
@@ -252,7 +265,10 @@ def _check_batches(
 def _is_repeated(
     codec: Any, clips: Sequence[Audio], comparison: BatchingCheck, alone: Sequence[tuple[Sent, Audio]]
 ) -> bool:
-    """Whether the clip that differs most repeats its result, alone and in its batch."""
+    """Whether the clip that differs most repeats its codes and output when coded again.
+
+    It is coded again alone and in its batch; both must repeat.
+    """
     if comparison.worst is None or comparison.worst_item is None:
         return True
     batch = [clips[index] for index in comparison.worst_batch]

@@ -40,7 +40,12 @@ class Comparing(Checking):
 
 
 def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list[Audio]:
-    """Read files of (id, path), each cut to its share from the beginning."""
+    """Read audio files, each cut to a share of its length from the beginning.
+
+    Args:
+        files: (id, path) of each file.
+        parts: the share of each file, 0 to 1.
+    """
     clips = []
     for (_, path), share in zip(files, parts, strict=True):
         audio = Audio.read(path)
@@ -49,7 +54,13 @@ def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list
 
 
 def compare_batches(codec: Any, request: CompareJob) -> dict[str, Any]:
-    """Code clips in batches and alone; return the differences as JSON values.
+    """Code clips in batches and alone, and compare the results.
+
+    Short and odd lengths cut from the first clips are added. Of a clip that the codec takes by channel, only the first
+    channel is used.
+
+    Returns:
+        The number of differing frames, the largest difference of a sample and other facts, as JSON values.
 
     Raises:
         Exception: the codec raised it.

@@ -37,10 +37,11 @@ class Dropouts:
 def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Dropouts:
     """Find where the estimate is silent but the reference is loud.
 
-    An estimate that is silent throughout is lost up to its end.
-
     Args:
         reference, estimate: `(channels, samples)`.
+
+    Returns:
+        The seconds lost at the start, inside and at the end. Of a silent estimate, all of it is lost at the end.
     """
     dropped, present = find_dropped_windows(reference, estimate, rate_hz)
     if not dropped.any():
@@ -59,7 +60,10 @@ def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
 
 
 def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which windows the estimate lost, and which ones with sound it kept."""
+    """Find the windows of `WINDOW_S` in which the estimate lost the reference's sound.
+
+    Returns two bool arrays by window: loud in the reference and lost; not lost, with sound in the reference.
+    """
     window = max(1, round(WINDOW_S * rate_hz))
     before, after = _levels_db(reference, window), _levels_db(estimate, window)
     loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)

@@ -42,7 +42,7 @@ class LabelChecks:
         self._codes: dict[tuple[int, int], Counter[int]] = {}
 
     def add(self, codes: Sent) -> None:
-        """Add the codes of one clip."""
+        """Add the codes of one clip to the totals."""
         seconds = codes.duration_s
         self._seconds += seconds
         if isinstance(codes, Latents):
@@ -69,7 +69,7 @@ class LabelChecks:
                 self._codes.setdefault((number, book), Counter()).update(dict(zip(codes.tolist(), counts.tolist())))
 
     def _constant(self) -> list[dict[str, Any]]:
-        """Find codebooks that give the same code in all or nearly all frames."""
+        """Find codebooks that give one code in nearly all frames; at most one finding."""
         constant = []
         for position, counts in self._codes.items():
             ((code, most),), frames = counts.most_common(1), counts.total()
@@ -86,13 +86,14 @@ class LabelChecks:
         return [finding("constant codebook", "suspect", diagnostic, float(len(constant)))]
 
     def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
+        """Add the frames of one stream, and how many its rate and duration predict."""
         self._rates.add(rate_hz)
         self._frames += frames
         self._frames_declared += rate_hz * seconds
         self._frames_allowed += rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
 
     def findings(self, info: CodecInfo) -> list[dict[str, Any]]:
-        """Compare the totals over all clips with the declarations; return the findings."""
+        """Compare the totals over all clips with the facts that the codec declares."""
         if not self._seconds:
             return []
         if self._no_bits is not None:
@@ -133,7 +134,7 @@ class LabelChecks:
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
-        """Find side information that grows with the clip but is not in the counted bits."""
+        """Find side information that grows with duration but is not in the counted bits."""
         seconds, bits = np.array(self._side_info).T
         spread = seconds - seconds.mean()
         if not (spread @ spread) > 0:
@@ -151,7 +152,10 @@ def side_bits(side_info: Mapping[str, Any]) -> float:
 
 
 def _bytes(value: Any) -> int:
-    """Count the bytes of text, numbers (4 each) and arrays, also inside lists."""
+    """Count the bytes of side information, also inside lists and mappings.
+
+    Text has a byte per character, a number 4 and an array its own size; keys of mappings are free.
+    """
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, Mapping):

@@ -46,7 +46,7 @@ class ProfileClips:
             yield name, audio
 
     def batches(self, batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
-        """Yield batches of clips of similar length, of up to `batch_s` padded seconds."""
+        """Yield batches of (id, audio) of similar length, up to `batch_s` padded seconds."""
         window: list[tuple[str, Audio]] = []
         for entry in self.read():
             window.append(entry)
@@ -57,7 +57,9 @@ class ProfileClips:
 
     @cached_property
     def first_clips(self) -> list[Audio]:
-        """The first clips as inputs of the codec; of a split clip, only the first channel.
+        """The first readable clips as inputs of the codec, at most `limit`.
+
+        Of a clip that must be split by channel, only the first channel is used.
 
         Raises:
             UserError: no clip can be read.
@@ -83,7 +85,10 @@ class ProfileClips:
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
-        """Join and repeat clips of one rate to an input of exactly this length."""
+        """Join and repeat the first clips to an input of exactly this length.
+
+        Only clips with the first one's rate and channels are joined.
+        """
         first = self.first_clips[0]
         kind = first.sample_rate_hz, first.channels
         fitting = [c.samples for c in self.first_clips if (c.sample_rate_hz, c.channels) == kind]
@@ -94,7 +99,10 @@ class ProfileClips:
 
 
 def _fill(window: list[tuple[str, Audio]], batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
-    """Group clips, longest first, into batches of at most `batch_s` padded seconds."""
+    """Group clips, longest first, into batches of at most `batch_s` padded seconds.
+
+    Each clip is (id, audio).
+    """
     batch: list[tuple[str, Audio]] = []
     for entry in sorted(window, key=lambda e: -e[1].duration_s):
         if batch and batch[0][1].duration_s * (len(batch) + 1) > batch_s:

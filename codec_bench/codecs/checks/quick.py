@@ -37,7 +37,7 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
         clips: audio of the run, at least one; at most `CLIPS` are used.
 
     Returns:
-        The findings, and the serialised codes for another process, or why there are none.
+        The findings, and the serialised codes for decoding in another process, or the reason why there are none.
     """
     pieces = _pieces(codec, clips)
     try:

@@ -110,8 +110,8 @@ def _check_format(
     """Code the test signal at one rate and channel count; yield the faults found.
 
     Args:
-        unknown_delays: gets this format if its delay cannot be determined.
-        folded: gets the rate if both channels carry one sound at a bitrate that excuses it.
+        unknown_delays: this format is appended if its delay cannot be determined.
+        folded: the rate is appended if channels leak into each other at a bitrate low enough to allow it.
         alone: whether to compare the long clip alone with the same clip in a batch.
 
     Yields:
@@ -164,7 +164,10 @@ def _check_format(
 
 
 def _make_test_signal(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Build the test signal `(channels, samples)`, and the spans of its four segments."""
+    """Build a test signal `(channels, samples)`, and its segments' (start, end).
+
+    In stereo its four segments are speech on the left, tones and clicks on both sides, speech on the right, on both.
+    """
     resampled = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
     speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in resampled]
     one, other = (_FULL * x / max(1e-6, float(np.abs(x).max())) for x in speech)
@@ -196,7 +199,12 @@ _NAMES = (
 def _find_delays(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
 ) -> Generator[tuple[str, Diagnostic, float], None, bool]:
-    """Find inverted, late or drifting speech; return whether all delays are known."""
+    """Find inverted, late or drifting speech; return whether all delays are known.
+
+    Args:
+        pieces: (reference, estimate) of the four segments, then of the quiet clip.
+        places: (start, end) samples of the four segments.
+    """
     short = round(0.4 * rate)
     alignments = []
     for number in (*_SPEECH, len(pieces) - 1):
@@ -234,9 +242,12 @@ def _find_delays(
 def _find_level_changes(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int
 ) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Find a segment at -30 dB whose gain is far above the gain at full scale.
+    """Find speech at -30 dB that comes out with a far higher gain than loud speech.
 
     A lower gain is allowed: codebooks of absolute values map quiet frames to their smallest vector.
+
+    Args:
+        pieces: (reference, estimate) of the loud speech, then of the quiet speech.
     """
     if any(_db(rms(b), rms(a)) < _SILENT_DB for a, b in pieces):
         return
@@ -279,7 +290,10 @@ def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
 
 
 def _find_crosstalk(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Find sounds of one input channel in the other output channel."""
+    """Find sound of one stereo input channel in the other output channel.
+
+    The first pair (reference, estimate) has sound on the left only, the third on the right only.
+    """
     sides = ((pieces[0][1][1], pieces[0][1][0]), (pieces[2][1][0], pieces[2][1][1]))
     worst = max(_db(rms(leak), rms(sound)) for leak, sound in sides)
     if worst > -_FOLDS_DB:
@@ -291,7 +305,11 @@ def _find_crosstalk(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator
 
 
 def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """Find large differences in SNR of one sound alone, in a longer clip, and quiet."""
+    """Find SNRs of one sound that depend on the clip's length or level.
+
+    Args:
+        same: (reference, estimate) of the sound in a long clip, alone, and quiet.
+    """
     in_long, alone, quiet = (min(_SNR_CAP_DB, _db(rms(a), rms(a - b))) for a, b in same)
     if abs(alone - in_long) > _SNR_DB:
         diagnostic = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
@@ -306,7 +324,11 @@ def _db(one: float, other: float) -> float:
 
 
 def check_clip_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
-    """Check that the first and last frame of loud clips are kept, at several lengths."""
+    """Check that loud clips of several lengths, cut from a clip, keep their ends.
+
+    Returns:
+        The finding of the last frames, after that of the first frame if its start is lost.
+    """
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     lengths = [k * hop for k in range(1, _FRAMES + 1)]

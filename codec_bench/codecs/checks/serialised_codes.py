@@ -74,7 +74,7 @@ def unsent(reason: Diagnostic) -> dict[str, Any]:
 
 
 def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
-    """Decode serialised codes in this process, and compare with the encoding process.
+    """Decode another process's codes in this one; compare with the output there.
 
     Raises:
         Exception: the codec raised it.

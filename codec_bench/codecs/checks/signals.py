@@ -65,7 +65,7 @@ class SignalChecks:
         self._worst_clip = ("", 0)
 
     def add(self, name: str, reference: Audio, estimate: Audio) -> None:
-        """Compare one clip; its results are added to those of earlier clips."""
+        """Compare one clip, and keep the results for `findings`."""
         a, b = reference.samples, estimate.samples
         self._samples += b.size
         full = np.abs(a) >= _FULL_SCALE
@@ -133,7 +133,7 @@ class SignalChecks:
         return finding("polarity", "ok", Diagnostic("sign_kept", correlation=median), median)
 
     def _delay(self, rate: int) -> dict[str, Any]:
-        """Report the common delay of the clips: from waveforms, bands, or else envelopes."""
+        """Report the clips' common delay: of waveforms, else of bands, else of envelopes."""
         waves = [wave for wave in self._waves if abs(wave.correlation) >= CORRELATED]
         bands = [band for band in self._bands if abs(band.correlation) >= COHERENT]
         for measured, basis in ((waves, "waves"), (bands, "bands")):
@@ -156,7 +156,7 @@ class SignalChecks:
         return finding(DELAY, "not applicable", Diagnostic("delay_unknown"))
 
     def _clipping(self) -> dict[str, Any]:
-        """Report samples beyond full scale, and outputs that are cut at a level."""
+        """Report samples beyond full scale, and outputs clipped at a lower level."""
         share = self._clipped / max(1, self._samples)
         diagnostic = Diagnostic(
             "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._beyond,
@@ -186,7 +186,7 @@ class SignalChecks:
         return finding("level", state, Diagnostic("level", level_db=level), level)
 
     def _constant(self) -> dict[str, Any]:
-        """Report the median constant offset of the output."""
+        """Report the median constant (DC) offset of the output."""
         if not self._constants:
             return finding("constant", "not applicable", Diagnostic("nothing_decoded"))
         constant = float(np.median(self._constants))
@@ -235,7 +235,7 @@ def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """Compute the gain of `estimate` in dB: the median over bands, by energy."""
+    """Compute the gain of `estimate` in dB: the median over bands, weighted by energy."""
     size = quick_size(reference.shape[1])
     spectra = (np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate))
     powers = [(np.abs(spectrum) ** 2).sum(axis=0) for spectrum in spectra]
@@ -268,7 +268,7 @@ def loudest_at(samples: np.ndarray, length: int) -> int:
 
 
 def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """Return the level at which only the estimate is clipped; 0 if it is not."""
+    """Return the level at which the estimate clips but the reference does not, or 0."""
     top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
     at_top = np.abs(estimate) >= _FLAT * top
     cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes what is lower to its top as well
@@ -278,7 +278,10 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """Count the estimate's samples that wrap around like overflowing integers."""
+    """Count jumps of the estimate that look like integer overflow (wrap-around).
+
+    It is 0 if the estimate does not follow the reference, since noise jumps too.
+    """
     from scipy.ndimage import maximum_filter1d
 
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))
@@ -290,6 +293,7 @@ def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:
+    """Compute the RMS of every `hop` samples of `(samples,)`, smoothed over 10 values."""
     frames = max(1, len(samples) // hop)
     power = np.square(samples[: frames * hop].astype(np.float64)).reshape(frames, -1).mean(axis=1)
     kernel = np.hanning(12)[1:-1]

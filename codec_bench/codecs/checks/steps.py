@@ -123,7 +123,10 @@ class Checking:
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
-        """Run a step; return its results as JSON values, and failures as diagnostics."""
+        """Run a step of the checks, such as `load`; return its results by section.
+
+        Results are JSON values with a `state`; a step that fails or does not apply has a `reason`.
+        """
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
@@ -143,7 +146,7 @@ class Checking:
         return getattr(self, f"_{name}")()
 
     def _load(self) -> dict[str, dict[str, Any]]:
-        """Load the codec and open the clips."""
+        """Load the codec and open the clips; return its facts and load measurements."""
         took = self._loaded()
         codec = self._codec
         if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was requested
@@ -153,7 +156,7 @@ class Checking:
         return {"info": asdict(codec.info), "load": took}
 
     def _loaded(self) -> dict[str, Any]:
-        """Load the codec; return the measurements of loading."""
+        """Load the codec; return measurements of loading, which only subclasses make."""
         from codec_bench.codecs import load_codec
 
         codec = load_codec(self._request.codec, device=self._request.device, **self._request.options)
@@ -161,14 +164,14 @@ class Checking:
         return {}
 
     def _contract(self) -> dict[str, dict[str, Any]]:
-        """Code two clips of different lengths as one batch."""
+        """Code two clips of different lengths as one batch, which checks types and shapes."""
         clips = self._material.cut(2, _CONTRACT_S)
         lengths = [max(1, clip.num_samples * (3 - k) // 3) for k, clip in enumerate(clips)]
         recode(self._codec, [Audio(c.samples[:, :n], c.sample_rate_hz) for c, n in zip(clips, lengths)])
         return {"contract": {"items": len(clips)}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
-        """Code every clip, and compare signals, labels and shapes of codes."""
+        """Code every clip; check output signals, declared rates and shapes of codes."""
         looks, labels, shapes = SignalChecks(), LabelChecks(), OneShape(self._codec.info.name)
         for name, segment, codes, out in self._recoded():
             shapes.add(codes)
@@ -190,7 +193,10 @@ class Checking:
             yield from zip(owners, pieces, codes, decoded)
 
     def _coded(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
-        """Code a batch; halve it when memory runs out."""
+        """Encode and decode a batch.
+
+        If memory runs out, code it in halves, and halve the batch size of later batches.
+        """
         from codec_bench.machine.memory import give_back, out_of_memory
 
         try:
@@ -214,7 +220,7 @@ class Checking:
         return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
 
     def _sent(self) -> dict[str, dict[str, Any]]:
-        """Encode and serialise two clips for another process."""
+        """Encode and serialise two clips to `self.parcel`, for another process to decode."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
         results = one_by_one(self._codec, pieces)
         try:
@@ -246,7 +252,7 @@ class OneShape:
         self._first: list[tuple[Any, ...]] | None = None
 
     def add(self, codes: Sent) -> None:
-        """Compare the streams of one clip with the first clip's.
+        """Compare the streams of one clip with those of the first clip that was added.
 
         Raises:
             CodecFault: its streams have another number, size or cardinality than earlier items'.

@@ -52,7 +52,7 @@ class Streamed:
 
 
 def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
-    """Open a codec's stream, or return why it has none."""
+    """Open a codec's stream (`codec.streaming()`), or return why it has none."""
     if not callable(getattr(codec, "streaming", None)):
         return Diagnostic("no_streaming")
     try:
@@ -63,7 +63,10 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
 
 
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
-    """Code a clip step by step, then up to a second of silence to flush the stream."""
+    """Encode and decode a clip step by step, with the seconds of each step.
+
+    Silence of up to a second follows, to fetch output that the stream holds back.
+    """
     process = os.getpid()
     with stream as running:
         streamed, process = Streamed(int(running.step_samples)), os.getpid()
@@ -93,7 +96,10 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
 
 
 def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Stream 2 to 6 seconds of the clips, and compare with coding them at once."""
+    """Stream 2 to 6 seconds of joined clips; compare with coding them in one call.
+
+    One finding; `not applicable` if the codec has no stream.
+    """
     stream = open_stream(codec)
     if isinstance(stream, Diagnostic):
         return finding("stream", "not applicable", stream)
@@ -107,12 +113,15 @@ def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict[str, Any]:
-    """Compare a stream's output with the input and with coding the clip at once.
+    """Compare a stream's output with the input and with coding the clip in one call.
 
     Args:
         clip: the input.
         decoded: the output for the whole clip in one call.
         streamed: the result of `stream_clip`.
+
+    Returns:
+        The finding: `suspect` if steps are silent, or if too many differ from `decoded`.
     """
     joined = np.concatenate([*streamed.waves, streamed.owed], axis=1)[:, : clip.num_samples]
     full = np.pad(joined, ((0, 0), (0, clip.num_samples - joined.shape[1])))

@@ -44,7 +44,10 @@ class Aac(RatedCodec):
         super().__init__("aac", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Encode one item to raw access units, at several settings if the bitrate is off."""
+        """Encode one item to raw access units, as close to the bitrate as possible.
+
+        FFmpeg's encoder misses its bitrate, so several requests are tried.
+        """
         count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
         target_bits = self.bitrate_bps * count * _FRAME / rate_hz
         tries: dict[float, tuple[int, list[bytes]]] = {}  # by the ratio of the bits spent to the target
@@ -60,7 +63,7 @@ class Aac(RatedCodec):
         return tries[min(tries, key=lambda ratio: abs(ratio - 1))][1]
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """Decode one item, without the codec's delay."""
+        """Decode one item without the codec's delay; the end may exceed `num_samples`."""
         config = (2 << 11) | (_RATES_HZ.index(rate_hz) << 7) | (channels << 3)  # AudioSpecificConfig: AAC-LC
         out = decode_packets("aac", packets, rate_hz=rate_hz, channels=channels, extradata=config.to_bytes(2, "big"))
         return out[:, DELAY_SAMPLES:]

@@ -55,7 +55,11 @@ class Amr(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """Decode one item without delay; the standard conceals packets that are None."""
+        """Decode one item without the codec's delay.
+
+        Args:
+            packets: None stands for a lost packet, which the decoder conceals.
+        """
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
         framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
         return decode_packets(self.decoder, framed, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]

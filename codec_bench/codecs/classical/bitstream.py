@@ -117,7 +117,8 @@ def decode_packets(
 
     Args:
         name: FFmpeg's name for the decoder.
-        extradata: what a container would carry once for the decoder.
+        rate_hz, channels: of the coded audio.
+        extradata: the codec's setup data, which a container stores in its header.
         options: the decoder's options.
 
     Returns:
@@ -169,7 +170,7 @@ class BitstreamCodec(Codec):
         return cls(**options).info
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Encode float32 `(channels, samples)` to as many packets as the samples need."""
+        """Encode float32 `(channels, samples)`; as many packets as samples and delay need."""
         assert self._coder is not None
         needed, frame = samples.shape[1] + self._coder.delay_samples, self._coder.encoder.frame_samples
         packets = self._coder.encoder.encode(samples, rate_hz, packets_for(needed, frame))
@@ -217,7 +218,10 @@ class BitstreamCodec(Codec):
         return [self._decoded(self.decode_gaps, item, packets) for item, packets in zip(codes, arrived)]
 
     def _decoded(self, decode: Callable[..., np.ndarray], item: Codes, packets: Sequence[bytes | None]) -> Audio:
-        """Decode packets and cut the samples to the item's length."""
+        """Decode packets with `decode_one` or `decode_gaps`; cut to the item's length.
+
+        Packets that are None are lost. UserError if the packets are too few.
+        """
         length = item.num_samples
         samples = decode(packets, length, item.sample_rate_hz, item.side["channels"])
         if samples.shape[1] < length:

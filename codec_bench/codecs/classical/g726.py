@@ -28,7 +28,10 @@ class G726(RatedCodec):
         super().__init__("g726", bitrate_bps, coder, **one_rate(_RATE_HZ, _PACKET, 0))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Encode one item to 2 to 5 bits a sample, cut after the last code's byte."""
+        """Encode one item to packets of 20 ms, with 2 to 5 bits a sample.
+
+        The last packet ends with the byte of the last sample's code.
+        """
         codes = b"".join(super().encode_one(samples, rate_hz))
         codes = codes[: -(-samples.shape[1] * self._bits // 8)]
         size = _PACKET * self._bits // 8

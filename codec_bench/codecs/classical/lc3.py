@@ -73,7 +73,15 @@ class Lc3(RatedCodec):
 
 
 def _missing(coder: Any, size: int) -> Any:
-    """Conceal a lost packet with `lc3_decode`, which `lc3py` cannot call without data."""
+    """Conceal a lost packet with `lc3_decode`, which `lc3py` cannot call without data.
+
+    Args:
+        coder: the decoder of `lc3py`.
+        size: bytes of a packet, all channels together.
+
+    Returns:
+        A ctypes array of interleaved float samples.
+    """
     channels = coder.num_channels
     out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
     for index, held in enumerate(coder._Decoder__decoders):

@@ -55,7 +55,7 @@ class Opus(RatedCodec):
         return encoder.encode(samples, rate_hz, packets_for(decoded, round(_DECODED_HZ * _FRAME_S)))
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """Decode one item without delay, at the rate that was encoded."""
+        """Decode one item without the codec's delay, at the rate of the encoder's input."""
         header = b"OpusHead" + bytes([1, channels, 0, 0]) + _DECODED_HZ.to_bytes(4, "little") + bytes(3)
         out = decode_packets("libopus", packets, rate_hz=_DECODED_HZ, channels=channels, extradata=header)
         start = delay_samples(packets, rate_hz)
@@ -81,7 +81,10 @@ def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
 
 
 def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
-    """Replace each lost packet by an empty frame of its neighbour's kind and length."""
+    """Replace each lost packet (None) by an empty frame, which libopus conceals.
+
+    An empty frame has the mode and duration of the packet before it, or of the first one that arrived.
+    """
     last = next((packet for packet in packets if packet is not None), None)
     if last is None:
         raise UserError("no_packet")

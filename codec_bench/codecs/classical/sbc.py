@@ -58,7 +58,7 @@ def delay_samples(subbands: int) -> int:
 
 
 def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
-    """Return the frame of FFmpeg's encoder with the longest delay (A2DP 1.3, B).
+    """Compute the frame of FFmpeg's SBC encoder at its longest delay (A2DP 1.3, B).
 
     Four sub-bands above 270 kbps (mono) and 420 kbps (stereo), else eight. Stereo is joint below 180 and above 420
     kbps.

@@ -47,7 +47,11 @@ def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
 
 
 def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, list[bytes]]:
-    """Encode with libvorbis; return header and audio packets."""
+    """Encode `(channels, samples)` with libvorbis: setup header and audio packets.
+
+    Args:
+        quality: 0 to 10, as of `oggenc -q`.
+    """
     import soundfile
 
     file = io.BytesIO()

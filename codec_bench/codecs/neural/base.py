@@ -59,7 +59,11 @@ class PublishedCodec(Codec):
 
     @classmethod
     def published(cls, **options: Any) -> PublishedWeights:
-        """Return the revision and size of the weights from the catalogue, if known."""
+        """Return the revision and size of the codec's weights, as the catalogue has them.
+
+        Args:
+            options: the codec's options, which may select the weights.
+        """
         from codec_bench.weights import checkpoint
 
         held = [checkpoint(name.format(**options)) for name in cls.checkpoints]
@@ -78,7 +82,10 @@ class PublishedCodec(Codec):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """Look up codes: float32 `(frames, dimensions)`, summed over codebooks."""
+        """Look up the vectors of codes `(codebooks, frames)`, summed over codebooks.
+
+        Returns float32 `(frames, dimensions)`.
+        """
         if self._quantiser is None:
             return super().vectors(values)
         from codec_bench.kernels.rvq.dispatch import lookup
@@ -95,7 +102,7 @@ class PublishedCodec(Codec):
             codebooks: how many.
 
         Raises:
-            UserError: the codebooks are not residual, or there are fewer of them.
+            UserError: the codebooks are not residual, or the codec does not have so many.
         """
         if not self.residual:
             raise UserError("fewer_codebooks_unsupported", codec=self.info.name)
@@ -220,11 +227,11 @@ class NeuralCodec(PublishedCodec):
     def _computed(
         self, inputs: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
     ) -> list[np.ndarray]:
-        """Send the inputs of all passes to the device, run the passes, fetch the results.
+        """Copy the arrays of all passes to the device, run the passes, copy results back.
 
         Args:
             inputs: the arrays of each pass.
-            runs: the computation of each pass.
+            runs: for each pass, a function of its tensors on the device.
         """
         from codec_bench.networks.transfer import fetched, sent
 
@@ -268,11 +275,11 @@ class NeuralCodec(PublishedCodec):
         return passes(frames, self._device)
 
     def _install(self, info: CodecInfo, device: str, net: Any, used: str) -> None:
-        """Move a network with its quantiser to the device.
+        """Move a network to the device in eval mode, and read its quantiser.
 
         Args:
             info: the facts of the operating point.
-            used: which weights the network has, for `info.weights`.
+            used: which weights the network has (repository and revision), for `info.weights`.
         """
         from codec_bench.networks.convolutions import on_tensor_cores
 
@@ -307,6 +314,9 @@ def of_transformers(
         model: the name of the class in transformers.
         facts: required values of the checkpoint's configuration.
         random_net: builds a network of noise; with `reduced=True` a small one.
+
+    Returns:
+        The network, and the name of its weights for records: repository and revision, or the SHA-256.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
@@ -346,7 +356,14 @@ def one_stream(values: np.ndarray, audio: Audio, info: CodecInfo, cardinality: i
 def code_info(
     name: str, rate_hz: int, hop: int, cardinality: int, codebooks: int = 1, *, causal: bool = False, **facts: Any
 ) -> CodecInfo:
-    """Return the facts of a codec with one stream and a frame every `hop` samples."""
+    """Return the facts of a codec with one stream and a frame every `hop` samples.
+
+    Frame rate, bitrate and tokens per second follow from the arguments.
+
+    Args:
+        cardinality: how many codes each codebook has.
+        facts: further fields of `CodecInfo`.
+    """
     frame_rate_hz = rate_hz / hop
     bits = math.log2(cardinality)
     return CodecInfo(

@@ -56,7 +56,7 @@ class BiCodec(PublishedCodec):
         return code_info("spark-bicodec", _RATE_HZ, _HOP, _CODEWORDS)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Encode each item to the codes that the reference gives for it alone."""
+        """Encode each item, independently of its batch, to the original code's codes."""
         from codec_bench.networks.speech_encoder import padded
         from codec_bench.networks.transfer import fetched
 
@@ -74,7 +74,11 @@ class BiCodec(PublishedCodec):
         return out
 
     def _encoded(self, waves: Any, clips: Any, lengths: Sequence[int]) -> Any:
-        """Encode waves `(items, samples)`, and their speakers from reference clips."""
+        """Encode padded waves `(items, samples)`, and their speakers from reference clips.
+
+        Args:
+            lengths: samples of each wave.
+        """
         from codec_bench.networks.bicodec import speech_features
         from codec_bench.networks.ragged import each, ragged_lengths, uploaded
 
@@ -179,7 +183,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
 
 
 def _random_nets() -> tuple[Any, Any]:
-    """Small networks of seeded noise with codewords about as wide as the latents, whose wave is not clipped."""
+    """Build small networks of seeded noise, whose output is not clipped, for tests."""
     import torch
 
     from codec_bench.networks import bicodec as bicodec_net

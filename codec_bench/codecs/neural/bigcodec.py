@@ -62,6 +62,7 @@ class BigCodec(NeuralCodec):
 
 
 def _quantiser(decoder: Any) -> Any:
+    """Return the decoder's codebook with its projections, for the lookup kernels."""
     from codec_bench.kernels.rvq import dispatch
 
     layer = decoder.projected
@@ -90,7 +91,10 @@ def _load(weights: str | None) -> tuple[Any, Any, str]:
 
 
 def _random_nets(shape: Any) -> tuple[Any, Any]:
-    """Networks of seeded noise whose latents follow their input, with codewords about as wide as the latents."""
+    """Build encoder and decoder of seeded noise, whose latents follow their input.
+
+    Codewords are about as wide as the latents.
+    """
     import torch
 
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder

@@ -60,6 +60,7 @@ class ChatTtsDvae(NeuralCodec):
         return max(num_samples, _SHORTEST)
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        """Encode padded waves of these lengths to codes."""
         from codec_bench.networks.ragged import each, ragged_lengths, uploaded
 
         samples = uploaded(samples, self._device)
@@ -67,6 +68,7 @@ class ChatTtsDvae(NeuralCodec):
         return self._net.encode(self._net.log_mels(waves, samples), frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        """Decode padded codes to mel spectrograms, and these to waves with Vocos."""
         from codec_bench.networks.ragged import ragged_lengths
 
         lengths = ragged_lengths(frames, self._device)
@@ -79,7 +81,7 @@ class ChatTtsDvae(NeuralCodec):
 
 
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:
-    """Load the networks in eval mode on their device; also return which weights they have."""
+    """Load DVAE and Vocos in eval mode; also return which weights they have."""
     from codec_bench.networks import chattts as chattts_net
     from codec_bench.weights import find, load_into, load_state, unfilled
 

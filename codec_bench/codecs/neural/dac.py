@@ -110,7 +110,7 @@ class Dac(NeuralCodec):
         return decode_latents(self._net.decoder, self._lookup(values), on_device(frames, self._device))
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
-        """Cut a decoded row to the item's length; zeros where the decoder gives fewer."""
+        """Cut a decoded wave to the item's length; append zeros if the decoder gave fewer."""
         from codec_bench.networks.dac import decoded_samples
 
         # The 16 and 24 kHz decoders make 8 samples fewer than the encoder took (their stride of 5 is odd): an item that

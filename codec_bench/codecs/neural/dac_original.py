@@ -35,7 +35,11 @@ def load_original(net: Any, path: Path) -> Any:
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """Rename the original package's tensors for transformers; fold weight norms."""
+    """Rename the original package's tensors for transformers; fold weight norms.
+
+    Args:
+        state: its state dict; it stays as it is.
+    """
     out = {}
     for name, tensor in state.items():
         if name.endswith("weight_g"):

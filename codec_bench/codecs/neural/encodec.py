@@ -113,7 +113,10 @@ class Encodec(PublishedCodec):
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """Code a signal by 320 samples with state (24 kHz); codes from sample 2240 on."""
+        """Return an encoder and decoder with state, in steps of 320 samples (24 kHz only).
+
+        The first codes come once 2240 samples are known.
+        """
         if self._chunked:
             raise UserError("chunks_not_streamed", codec=self.info.name)
         from codec_bench.codecs.neural.encodec_stream import EncodecStream
@@ -142,7 +145,7 @@ class Encodec(PublishedCodec):
         return self._in_shape_of_waves(self._search, waves, lengths, _HOP)
 
     def _search(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """Encode waves that end at their own lengths, and quantise."""
+        """Encode padded waves of these lengths to the codes that each has alone."""
         from torch.nn.functional import pad
 
         from codec_bench.networks.ragged import on_device
@@ -254,6 +257,7 @@ class Encodec(PublishedCodec):
         return in_rows(wave, [values, levels])
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
+        """Wrap codes `(codebooks, frames)`; the chunks' scales become side information."""
         codes = one_stream(values, audio, self.info, _CARDINALITY)
         side_info: dict[str, Any] = {} if scales is None else {"scales": scales.copy()}
         side_bits = 0.0 if scales is None else float(_SCALE_BITS * len(scales))

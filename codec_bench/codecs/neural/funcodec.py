@@ -186,7 +186,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _sizes(path: Path, model: str) -> dict[str, Any]:
-    """Read the sizes from a checkpoint's own settings."""
+    """Read the sizes from a checkpoint's settings; WeightsError if of another model."""
     from codec_bench.config import load_yaml
 
     document = load_yaml(path)

@@ -105,7 +105,7 @@ class Mimi(NeuralCodec):
         return self._waves(inputs[0], frames) if self._stream else super()._decoded(inputs, frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        """Decode codes at once, or with `stream` frame by frame with carried state."""
+        """Decode codes to waves; with `stream` frame by frame, carrying state."""
         import torch
 
         latents = self._lookup(values)
@@ -120,7 +120,7 @@ class Mimi(NeuralCodec):
         yield _MimiStream(self)
 
     def _latents(self, waves: Any) -> Any:
-        """Encode waves at once, or with `stream` frame by frame with carried state."""
+        """Encode waves to latents; with `stream` frame by frame, carrying state."""
         import torch
 
         if not self._stream:
@@ -148,7 +148,7 @@ class _MimiStream(CodecStream):
         self._ended = False
 
     def encode(self, segment: Audio) -> Codes:
-        """Encode the next frames. An incomplete frame ends the stream."""
+        """Encode the next frames with carried state. An incomplete frame ends the stream."""
         codec = self._codec
         check_input(segment, codec.info)
         if self._ended:
@@ -160,7 +160,7 @@ class _MimiStream(CodecStream):
         return one_stream(values, segment, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
-        """Decode the next frames to `codes.num_samples` samples."""
+        """Decode the next codes with carried state, to `codes.num_samples` samples."""
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with computing(codec._device, "float32"):

@@ -32,7 +32,12 @@ def seeded(seed: int = 0) -> Iterator[None]:
 
 
 def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
-    """Fill codebooks `(entries, dims)` with noise as wide as their residuals."""
+    """Fill residual codebooks in place with noise of about their inputs' spread.
+
+    Args:
+        codebooks: tensors `(entries, dims)`, in the order of quantisation.
+        latents: `(frames, dims)`, example inputs of the first codebook.
+    """
     import torch
 
     residual = latents
@@ -63,7 +68,7 @@ def raise_layer_scales(*transformers: Any) -> None:
 
 
 def fill_with_noise(net: Any) -> None:
-    """Fill convolutions and linear layers with power-preserving noise."""
+    """Fill convolutions and linear layers in place with noise that preserves power."""
     import torch
     from torch import nn
 

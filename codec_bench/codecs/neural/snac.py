@@ -149,7 +149,7 @@ class Snac(PublishedCodec):
             return self._net.quantizer(self._net.encoder(waves))[1]
 
     def _decoded(self, *inputs: Any) -> Any:
-        """Decode each level's codes, each block's noise and lengths to waves."""
+        """Run the decoder on the levels' codes, then the blocks' noise, then lengths."""
         *there, lengths = inputs
         levels, noise = there[: len(self._strides)], there[len(self._strides) :]
         with self._batch.of(lengths, self._device, noise):
@@ -162,7 +162,7 @@ class Snac(PublishedCodec):
         return [self._padded(num_samples) // self._hop // stride for stride in self._strides]
 
     def _noise_of(self, item: Codes) -> Any:
-        """Seed the generator of an item's noise; on the CPU it is equal for all devices."""
+        """Return a CPU generator for an item's noise, seeded by its codes and the codec."""
         import torch
 
         digest = hashlib.sha256(str(self._seed).encode())

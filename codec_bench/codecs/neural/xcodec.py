@@ -91,6 +91,7 @@ class Xcodec(NeuralCodec):
         return in_rows(lambda waves: self._nearest(_latents(self._net, waves)), inputs)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        """Look up the latents of padded codes, and run the acoustic decoder."""
         from codec_bench.networks.dac import decode_latents
         from codec_bench.networks.ragged import on_device
 
@@ -137,9 +138,10 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
 
 
 def _latents(net: Any, waves: Any) -> Any:
-    """The latents `(items, hidden, frames)` that `XcodecModel.encode` quantises, of waves of a multiple of 320 samples.
+    """Compute the latents `(items, hidden, frames)` of waves before quantisation.
 
-    Both branches then have one frame every 320 samples; transformers pads the acoustic one otherwise.
+    Waves of a multiple of 320 samples; both branches then have one frame every 320 samples. They equal the latents in
+    `XcodecModel.encode`, whose acoustic branch transformers pads for other lengths.
     """
     import torch
 

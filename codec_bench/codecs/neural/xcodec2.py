@@ -133,7 +133,12 @@ class Xcodec2(NeuralCodec):
         return self._frames(num_samples) * self._facts.hop
 
     def _at_encoders_rate(self, wave: np.ndarray, samples: int) -> np.ndarray:
-        """Resample one item to 16 kHz for the feature extractor."""
+        """Resample one item to 16 kHz for the feature extractor, `(count,)`.
+
+        Args:
+            wave: `(1, padded samples)` at the codec's input rate.
+            samples: of the item.
+        """
         if self._facts.rate_hz == _ENCODER_HZ:
             return wave[0]
         count = samples * _ENCODER_HZ // self._facts.rate_hz
