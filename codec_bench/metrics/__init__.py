@@ -165,8 +165,8 @@ def expand(texts: list[str]) -> list[str]:
     """Replace names that mean several metrics by the names of single metrics.
 
     A group such as `dnsmos[all-windows]` becomes its members with the same brackets. `wer[a+b]` becomes the error rate
-    of each recogniser and of all together (`metrics.consensus`). Metrics over frames voiced in both signals add
-    `voiced_in_both`. A metric that results twice is listed once.
+    of each recogniser and of all together (`metrics.consensus`). Metrics over frames voiced in both signals add the
+    metric `voiced_in_both`. A metric that results twice is listed once.
 
     Raises:
         UserError: a metric is requested twice.
@@ -185,7 +185,7 @@ def expand(texts: list[str]) -> list[str]:
 
 
 def _list_members(name: str) -> list[str]:
-    """Return the metrics of a name with several recognisers, or the name itself."""
+    """Return the single metrics of `wer[a+b]` with several recognisers, or the name."""
     if "+" not in name:
         return [name]
     from codec_bench.metrics.consensus import members
@@ -196,9 +196,13 @@ def _list_members(name: str) -> list[str]:
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
     """Join the requested metrics and groups with those of a preset.
 
+    Args:
+        metrics: names, or one text with commas between them; None for none.
+        preset: the name of a list in `configs/preset`, or None.
+
     Raises:
         UnknownName: there is no such preset.
-        UserError: neither names a metric.
+        UserError: no metric is named by either.
     """
     chosen = names(metrics) if metrics is not None else []
     if preset is not None:
@@ -221,10 +225,11 @@ def topic_of(name: str) -> str:
 
 
 def weights_of(name: str) -> str:
-    """Tell whether a metric needs weights that no installed package contains.
+    """Return where a metric's weights come from, as one word for lists of metrics.
 
     Returns:
-        `checkpoint` if it does; `by variant` if it has no default and its brackets name the model; else "".
+        `checkpoint` if it needs weights that no installed package contains; `by variant` if it has no default and its
+        brackets name the model; else "".
     """
     from codec_bench.weights.from_packages import folder_in_a_package
 
@@ -264,7 +269,10 @@ def _entries(name: str, read: set[str]) -> list[Checkpoint]:
 
 @cache
 def _entries_by_user() -> dict[str, list[Checkpoint]]:
-    """Index the weights in the catalogue by their names and by what loads them."""
+    """Index the catalogue of weights by each entry's name and by what loads it.
+
+    What loads it is named by its key: a metric or a feature.
+    """
     from codec_bench.weights import checkpoint, checkpoint_names
 
     by_user: dict[str, list[Checkpoint]] = {}

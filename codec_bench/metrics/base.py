@@ -42,9 +42,9 @@ class SharedResults:
         self._by_signals: dict[Any, dict[Any, Any]] = {}
 
     def of(self, metric: Metric, rate_hz: int) -> dict[Any, Any]:
-        """Return the results for the signals that a metric reads.
+        """Return the cache of results for the signals that a metric reads, to be filled.
 
-        Metrics with the same rate and preparation of signals share them; those of other packages share none with ours.
+        Metrics with the same rate and preparation of signals share it; those of other packages share none with ours.
         """
         kind = type(metric)
         key = rate_hz, metric.kind, metric.scale_invariant, kind.prepare_signal, kind.__module__.partition(".")[0]
@@ -117,7 +117,7 @@ class Inputs:
     def once(self, function: Callable[..., Result], *options: Any) -> Result:
         """Call `function(item, *options)` once for all metrics that read these signals.
 
-        Large results for long signals are computed again. The function must read nothing but the signals.
+        The function must read nothing but the signals. Its arrays for long signals are not cached, to save memory.
         """
         key = (function, options)
         if key in self.shared:
@@ -187,7 +187,12 @@ class Metric(ABC):
     silence_flags: ClassVar[tuple[str | None, str | None] | None] = None
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Return why an item with this text and language cannot be measured, or None."""
+        """Return why an item cannot be measured; None if it can.
+
+        Args:
+            text: the reference text; None if the item has none.
+            language: its code, such as `en`; None if unknown.
+        """
         if self.kind == "text" and text is None:
             return Diagnostic("no_reference_text")
         if self.languages and language is not None and base_language(language) not in self.languages:
@@ -212,14 +217,17 @@ class Metric(ABC):
         return self.estimate_features, self.reference_features
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """Return a failed item's score where failures count as errors, or None."""
+        """Return the worst score, for failed items where failures count as errors.
+
+        None if the metric has no worst value.
+        """
         if self.higher_is_better is None:
             return None
         end = self.range[0 if self.higher_is_better else 1]
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
     def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """Return the flag of a score of silent audio, or None if the score is valid."""
+        """Return the flag of a score of silent audio; None if the score is valid."""
         uses_audio = self.signals or bool(self.estimate_features)
         default = (SILENT_ESTIMATE if self.kind == "single" and uses_audio else None, None)
         of_estimate, of_reference = self.silence_flags or default
@@ -270,13 +278,14 @@ LENGTH_TOLERANCE_S = 0.1
 
 
 def check_frame_counts(off_s: float, other: str | None = None) -> Diagnostic | None:
-    """Return why the frames of two signals cannot be paired, or None.
-
-    The lengths may differ by 0.1 s.
+    """Return why the frames of two signals cannot be paired: lengths over 0.1 s apart.
 
     Args:
         off_s: seconds by which the estimate is longer.
         other: the name of a metric that aligns such signals, for the message.
+
+    Returns:
+        The reason; None if they can be paired.
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
@@ -312,11 +321,12 @@ NOT_COMPARED = ComparedLevels()
 
 
 def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
-    """Compare the levels of an estimate with those of its reference.
+    """Check whether an estimate follows its reference, or lacks its speech, by levels.
 
     Args:
         reference, estimate: float32 `(samples,)`, of any lengths.
-        generated: whether the estimate was read from a file, made by any program.
+        generated: whether the estimate was read from a file that any program may have written. Only then is a lack of
+            speech looked for.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
@@ -334,7 +344,7 @@ def flagged(
     reference_silent: bool,
     comparison: ComparedLevels = NOT_COMPARED,
 ) -> Score:
-    """Add a flag to a score whose value is in doubt (`detail["flag"]`).
+    """Return a score with a flag (`detail["flag"]`) if its value is in doubt.
 
     An existing flag stays.
 
@@ -360,6 +370,9 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
 
     Pair metrics need signals of one length. A difference of up to 0.1 s (a codec's last frame) is cut or filled with
     zeros; a larger one is refused.
+
+    Args:
+        values: the fields of `Inputs`.
     """
     reason = metric.refusal(text=values.get("text"), language=values.get("language"))
     if reason is not None:

@@ -31,7 +31,7 @@ class Bitrate(FeatureMetric):
     source = "the codec's own codes"
 
     def _score(self, item: Inputs) -> Score:
-        """Divide the bits sent by the duration; undefined without bits or duration."""
+        """Divide the bits sent by the seconds of audio; undefined if either is missing."""
         if item.bits is None:
             return Score.undefined(item.no_bits or Diagnostic("not_a_codec"), self.protocol)
         if not item.duration_s:

@@ -90,7 +90,11 @@ class CommandMetric(ItemMetric):
             return Score.failed(error.message, self.protocol)
 
     def _measured(self, signals: dict[str, np.ndarray]) -> float:
-        """Write the signals to WAV files, run the program and read the number it prints."""
+        """Run the program on WAV files of the signals, and read the number that it prints.
+
+        Args:
+            signals: `(samples,)` by the name of the placeholder for the file's path.
+        """
         held = self._file
         who = f"{self.name}: the program '{Path(self._program).name}'"
         with TemporaryDirectory(prefix="codec-bench-") as folder:

@@ -44,7 +44,7 @@ def recognisers_in(variant: str) -> list[str]:
 def members(spec: Spec) -> list[str]:
     """Return the metrics of `wer[a+b]`: each recogniser's rate, and those over all.
 
-    Any other name has none.
+    The list is empty for any other name.
 
     Raises:
         UserError: another error rate has several recognisers, or a recogniser is named twice.
@@ -66,7 +66,10 @@ def members(spec: Spec) -> list[str]:
 
 
 def _is_recogniser(text: str) -> bool:
-    """Whether a text names a recogniser, a choice by language, or custom code."""
+    """Whether a text names a recogniser.
+
+    This includes a table of recognisers by language (`configs/recogniser`), and custom code.
+    """
     from codec_bench import features
     from codec_bench.config import config_names
 
@@ -131,7 +134,7 @@ class _OfRates(_Consensus):
     source = "made of each recogniser's `wer`, whose counts are equal to jiwer 4.0's"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """Return the score of empty transcripts, as for `wer`."""
+        """Return the score if all transcripts are empty; None if one has no bound."""
         scores = {name: one.worst(text=text, language=language) for name, one in self._each.items()}
         known = {name: score for name, score in scores.items() if score is not None}
         return self._score(known) if len(known) == len(scores) else None
@@ -142,7 +145,10 @@ class _OfRates(_Consensus):
         return [self._of_item(dict(zip(self._each, row, strict=True))) for row in zip(*columns, strict=True)]
 
     def _of_item(self, scores: Mapping[str, Score]) -> Score:
-        """Combine the recognisers' scores, or pass on the first that has no value."""
+        """Combine the recognisers' scores of one item.
+
+        If one has no value, the result has its status and reason.
+        """
         for name, score in scores.items():
             if score.status != "ok":
                 return Score(None, score.status, _named(name, as_reason(score.reason)), self.protocol)
@@ -175,7 +181,7 @@ class WerMean(_OfRates):
     stem = "wer_mean"
 
     def _score(self, scores: Mapping[str, Score]) -> Score:
-        """Average the recognisers' errors, words and rates."""
+        """Average the recognisers' error counts, word counts and rates."""
         count = len(scores)
         errors = sum(score.numerator or 0.0 for score in scores.values()) / count
         words = sum(score.denominator or 0.0 for score in scores.values()) / count
@@ -239,7 +245,7 @@ class WerBetween(_Consensus):
         return [scores[index] for index in range(len(batch))]
 
     def _score(self, pairs: Mapping[str, Any], transcripts: Mapping[str, str]) -> Score:
-        """Sum errors and mean lengths over all pairs of transcripts."""
+        """Divide the errors over all pairs of transcripts by their mean lengths, summed."""
         errors, words, values = 0.0, 0.0, {}
         for name, compared in pairs.items():
             if isinstance(compared, Score):
@@ -255,7 +261,7 @@ class WerBetween(_Consensus):
 
 
 def _named(recogniser: str, cause: Diagnostic | None) -> Diagnostic:
-    """Add the recogniser's name to a reason or flag."""
+    """Add the recogniser's name to a reason or flag, unless it has it."""
     if cause is None:
         return Diagnostic("unknown")
     if recogniser in cause.parameters.values():

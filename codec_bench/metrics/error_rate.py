@@ -83,13 +83,20 @@ class _RecognisedErrorRate(Metric):
         return self._rule.name
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the recogniser for the language, which reads the estimate only."""
+        """Return the recogniser for the language, to be run on the estimate only.
+
+        Returns:
+            The features of the estimate, and of the reference: one name, and none.
+        """
         base = base_language(language) if language is not None else None
         name = self._by_language.get(base, self._otherwise) if base else self._otherwise
         return (name or self.estimate_features[0],), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Refuse an item also if the rule or the recogniser does not know its language."""
+        """Return why an item cannot be measured, or None.
+
+        Besides a missing text, the text rule or the recogniser may not know the language.
+        """
         reason = super().refusal(text=text, language=language)
         if reason is not None or language is None:
             return reason
@@ -112,7 +119,7 @@ class _RecognisedErrorRate(Metric):
         return score if score is not None and score.status == "ok" and score.denominator else None
 
     def _without_words(self, text: str | None, language: str | None) -> Score | None:
-        """Score an empty transcript; None if the item cannot be measured."""
+        """Score an empty transcript of the reference text; None if the item is refused."""
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
@@ -144,17 +151,23 @@ class _RecognisedErrorRate(Metric):
         return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[ComparedTexts | Score]:
-        """Compare two texts of each item; a score if they cannot be normalised.
+        """Normalise and align two texts of each item, which are not its reference text.
 
         Args:
-            texts: for each item, the reference text and the text to compare.
+            texts: for each item, the text that serves as reference, and the text to compare.
+
+        Returns:
+            For each item the aligned texts, or a failed score if they cannot be normalised.
         """
         results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
         languages = [self._language(item, result) for item, result in zip(batch, results)]
         return self._compare([_Pair(at, *pair, code) for at, (pair, code) in enumerate(zip(texts, languages))])
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
-        """Choose the text rule's language: the sample's, the detected or the only known."""
+        """Return the language of an item for the text rule; None if unknown.
+
+        It is the sample's own, else the one that the recogniser detected, else the only one that it knows.
+        """
         if item.language is not None:
             return base_language(item.language)
         known = languages_of(self.features_of(None)[0][0])
@@ -194,7 +207,11 @@ class _RecognisedErrorRate(Metric):
         return transcript
 
     def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
-        """Compute the error rate of two aligned texts, with its counts."""
+        """Compute the error rate of two aligned texts, with its counts.
+
+        Args:
+            result: the recogniser's, for the record.
+        """
         value = self._value(compared)
         if value is None:
             return Score.undefined(compared.note or Diagnostic("empty_transcript"), self.protocol)
@@ -374,7 +391,10 @@ class Dwer(_RecognisedErrorRate):
         return of_estimate, of_estimate
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
-        """Return the transcripts of reference and estimate, or a score if one is missing."""
+        """Return both transcripts (reference first) and the estimate's full result.
+
+        If a transcript is missing, return its failed score.
+        """
         name = self.features_of(item.language)[0][0]
         reference_text, estimate_text = (self._transcript(name, result) for result in item.features(name))
         if isinstance(reference_text, Score):
@@ -407,7 +427,7 @@ class Per(Dwer):
         self.name = "per" + (f"[{variant}]" if variant else "")
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
-        """Resolve the phone recogniser, which is the same for all languages."""
+        """Return the phone recogniser, which is the same for all languages."""
         from codec_bench.features.recognisers.ctc import PHONES  # imports all that reads checkpoints
 
         known = list(PHONES)

@@ -72,7 +72,7 @@ class EventAccuracy(Metric):
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
-        """Find the label nearest to the sound's embedding, and compare it with the item's."""
+        """Return 1 if the label nearest to the audio's embedding is the item's, else 0."""
         label = " ".join((item.text or "").replace("_", " ").lower().split())
         if label not in self._labels:
             return Score.undefined(Diagnostic("no_label_of_set", text=(item.text or "")[:40]), self.protocol)

@@ -16,7 +16,12 @@ from codec_bench.types import Score
 
 
 def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> EmbeddingSource:
-    """Resolve the embedding feature that a variant names."""
+    """Return the source of embeddings that a metric's variant names.
+
+    Args:
+        metric, variant, point: the parts of `metric[variant@point]`.
+        others: variants that mean CLAP; all others name a speaker encoder.
+    """
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
     if point is not None:
@@ -50,7 +55,10 @@ class SetDistance(FeatureMetric):
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        """Return the squared distance of one pair's embeddings, and keep both for the set."""
+        """Return the squared distance of one pair's embeddings.
+
+        Both embeddings are kept in `detail`, because the value of the set needs them.
+        """
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
         return Score.ok(moved, self.protocol, detail={KEY: pack_embeddings(reference, estimate)})

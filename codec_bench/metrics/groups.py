@@ -125,14 +125,14 @@ def names_group(text: str) -> bool:
 def without_groups(
     chosen: Sequence[str], material: GroupConditions, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
-    """Replace group names by the metrics that can be measured.
+    """Replace group names by their members that can be measured on these data.
 
     Names and groups may overlap; each metric is listed once.
 
     Args:
         chosen: requested metrics and groups.
         material: the data and systems.
-        previous: members of the groups in the run that is continued, which are kept.
+        previous: the members by group of a run that is resumed, which are used as they are.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.
@@ -172,7 +172,11 @@ def _members(group: str, material: GroupConditions) -> list[str]:
 
 
 def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
-    """Find a metric's first variant that can be measured, or the reason why none can."""
+    """Find the first variant of a metric that can be measured.
+
+    Returns:
+        Its name and "", or None and the reason why no variant can be measured.
+    """
     lacks, unbuilt = "", ""
     for model in (None, *BRACKETS):
         text = name if model is None else f"{name}[{model}]"
@@ -189,7 +193,10 @@ def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
 
 
 def _obstacle(metric: Metric, material: GroupConditions) -> str | None:
-    """Return why a metric cannot be measured here without a download, or None."""
+    """Return why a metric cannot be measured on these data, or None.
+
+    A metric whose weights or package would have to be downloaded cannot.
+    """
     if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
         return "no codec is measured, so that no bits are sent"
     if material.prompted and needs_target(metric):

@@ -104,7 +104,7 @@ class _Frames:
 
 @cache
 def _critical_band_filters() -> np.ndarray:
-    """Gaussian filters `(25, 512)` of equal area, zero where they are 30 dB down."""
+    """Return Gaussian filters `(25, 512)` of equal area, zero below -30 dB."""
     centre, width = (column[:, None] * BINS / (RATE_HZ / 2) for column in CRITICAL_BANDS.T)
     gain = (width[0] / width) * np.exp(-11.0 * ((np.arange(BINS) - np.floor(centre)) / width) ** 2)
     return np.where(gain > np.exp(-30.0 / (2.0 * 2.303)), gain, 0.0)
@@ -112,7 +112,7 @@ def _critical_band_filters() -> np.ndarray:
 
 @cache
 def _rounded_exponential_filters() -> np.ndarray:
-    """Filters `(16, 512)` of Moore and Glasberg, `(1 + p g) exp(-p g)`."""
+    """Return filters `(16, 512)` of Moore and Glasberg, `(1 + p g) exp(-p g)`."""
     centre, width = COHERENCE_BANDS[:, 0, None], COHERENCE_BANDS[:, 1, None]
     slope = 4.0 * centre / width * np.abs(1.0 - np.arange(BINS) * (RATE_HZ / 2) / BINS / centre)
     return (1.0 + slope) * np.exp(-slope)
@@ -128,7 +128,7 @@ def _audibility(ratio: np.ndarray | np.float64) -> np.ndarray:
 
 
 def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
-    """Average the frames' SNR in critical bands of normalised spectra, weighted."""
+    """Compute the mean frequency-weighted segmental SNR in critical bands, in dB."""
     bands = []
     for frames in (reference, estimate):
         magnitude = frames.magnitude
@@ -139,7 +139,7 @@ def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
 
 
 def log_likelihood_ratios(reference: _Frames, estimate: _Frames) -> np.ndarray:
-    """Compare, per frame, how well both predictors predict the reference."""
+    """Compute the log-likelihood ratio (LLR) of linear predictions for each frame."""
     lags = np.abs(np.subtract.outer(np.arange(LPC_ORDER + 1), np.arange(LPC_ORDER + 1)))
     matrix = reference.autocorrelation[:, lags]
     errors = [np.einsum("fi,fij,fj->f", frames.predictor, matrix, frames.predictor) for frames in (estimate, reference)]
@@ -153,7 +153,7 @@ def cepstral_distance_db(reference: _Frames, estimate: _Frames) -> float:
 
 
 def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
-    """Klatt's weighted distance of the slopes between critical bands."""
+    """Compute Klatt's weighted spectral slope distance (WSS), averaged over frames."""
     slopes, weights = [], []
     for frames in (reference, estimate):
         energy = frames.magnitude**2 @ _critical_band_filters().T
@@ -167,9 +167,13 @@ def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
 
 
 def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return the level of the spectral peak next to each band, as its slope leads.
+    """Return the level of the spectral peak nearest to each band, as WSS defines it.
 
-    On a rising slope it is the level of the band before the top.
+    The peak is searched upwards on a rising slope, else downwards. On a rising slope it is the band before the top.
+
+    Args:
+        level: `(frames, bands + 1)` in dB.
+        slope: `(frames, bands)`, differences of `level`.
     """
     bands = slope.shape[1]
     top, foot = np.full_like(slope, bands, int), np.full_like(slope, -1, int)
@@ -181,12 +185,15 @@ def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float, float]) -> float | None:
-    """Compute the coherence index of frames in a level range; None for less than two.
+    """Compute the coherence speech intelligibility index of frames in a level range.
 
     Digital silence of the estimate counts 0; frames of a silent reference have no level.
 
     Args:
-        range_db: relative to the level of the reference; the upper end is excluded.
+        range_db: lower and upper end, relative to the reference's RMS; the upper end is excluded.
+
+    Returns:
+        None for less than two frames.
     """
     powers = [frames.power for frames in (reference, estimate)]
     level_db = 10.0 * np.log10(powers[0] / (reference.signal**2).mean())
@@ -207,7 +214,10 @@ def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float
 
 @cache
 def _envelope_bands() -> tuple[list[np.ndarray], np.ndarray]:
-    """Band-pass filters of equal cochlear width (Greenwood's function), and the bands' importance."""
+    """Return band-pass filters of equal cochlear width, and the bands' importance.
+
+    The widths follow Greenwood's function; the filters are second-order sections.
+    """
     from scipy.signal import butter
 
     low, high = (np.log10(frequency / 165.0 + 1.0) for frequency in ENVELOPE_RANGE_HZ)
@@ -218,7 +228,7 @@ def _envelope_bands() -> tuple[list[np.ndarray], np.ndarray]:
 
 @cache
 def _envelope_lowpass() -> np.ndarray:
-    """Return the filter that `scipy.signal.resample_poly` designs in every call."""
+    """Return the filter that `scipy.signal.resample_poly` would design in every call."""
     from scipy.signal import firwin
 
     step = RATE_HZ // ENVELOPE_HZ
@@ -226,7 +236,10 @@ def _envelope_lowpass() -> np.ndarray:
 
 
 def covariance_index(reference: _Frames, estimate: _Frames) -> float:
-    """Compute the normalised covariance of band envelopes, weighted by importance."""
+    """Compute the normalised covariance metric (NCM) of band envelopes.
+
+    Bands are weighted by their importance for speech.
+    """
     from scipy.signal import hilbert, resample_poly, sosfilt
 
     filters, importance = _envelope_bands()
@@ -268,7 +281,7 @@ class _Loizou(ItemMetric):
     source = SOURCE
 
     def _score(self, item: Inputs) -> Score:
-        """Measure a pair that is neither short nor silent."""
+        """Measure a pair; undefined if it is short or silent."""
         reference, estimate = item.pair
         if reference.size < FRAME + STEP:
             reason = Diagnostic("few_samples_for_frames", samples=reference.size, rate_hz=RATE_HZ, needed=FRAME + STEP)

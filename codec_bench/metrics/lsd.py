@@ -52,7 +52,10 @@ class Lsd(ItemMetric):
         self._added = variant is None
 
     def _score(self, item: Inputs) -> Score:
-        """Compute the distance of both power spectrograms at the reference's rate."""
+        """Compute the distance of both power spectrograms at the reference's rate.
+
+        The windows are scaled to the rate.
+        """
         from codec_bench.kernels.spectrum.ref import Frames, log_spectral_distance
 
         reference, _ = item.pair

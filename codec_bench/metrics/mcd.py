@@ -81,7 +81,11 @@ def _pair_frames(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarra
 
 
 def _warp_frames(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cepstra of loud frames along the warping path, in the same shape."""
+    """Align both cepstra of loud frames by DTW.
+
+    Returns:
+        The cepstra of reference and estimate along the path, of equal shape.
+    """
     from codec_bench.kernels.dtw.cpu import fast_path
 
     x, y = (result["cepstra"][result["power_db"] > LOUD_DB].astype(np.float64) for result in (estimate, reference))

@@ -39,10 +39,11 @@ def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
-    """Count the most utterances that any activity threshold finds in a signal.
+    """Bound the number of utterances that PESQ's activity detection may find.
 
     Energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of 1
-    dB. Speech of up to 16 ms is dropped, gaps of up to 0.2 s are closed, and segments of at least 176 ms count.
+    dB. Speech of up to 16 ms is dropped, gaps of up to 0.2 s are closed, and segments of at least 176 ms count. The
+    largest count of all thresholds is returned.
 
     Args:
         reference: `(samples,)`, not silent.
@@ -82,7 +83,7 @@ class _Pesq(ItemMetric):
 
     @classmethod
     def score_pair(cls, item: Inputs) -> Score:
-        """Score an item with the package; composite ratings read this score too."""
+        """Score an item with the package; ratings that combine measures call it too."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair

@@ -49,7 +49,7 @@ class _Pitch(FeatureMetric):
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
     def _score(self, item: Inputs) -> Score:
-        """Pair the frames of both contours, and compare them."""
+        """Pair the frames of both pitch contours, and compare them with `_compare`."""
         sides = item.features(self.estimate_features[0])
         reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
         apart = check_frame_counts((estimate.size - reference.size) * sides[0]["hop_s"])
@@ -77,7 +77,15 @@ class _Pitch(FeatureMetric):
     def _pitches(
         self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | str:
-        """Select the pitches to compare, or return why there are none."""
+        """Select the pitches to compare, in the variant's unit (cents or Hz).
+
+        Args:
+            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced.
+            both: frames voiced in both signals.
+
+        Returns:
+            The pitches of reference and estimate, or the reason why there are none.
+        """
         if self._variant == "versa":
             return reference, estimate
         if not both.any():
@@ -120,7 +128,7 @@ class F0Rmse(_Pitch):
             self.unit = "Hz"
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
-        """Compute the root mean square difference of the pitches."""
+        """Compute the root mean square difference of the pitches, or why there is none."""
         pitches = self._pitches(reference, estimate, both)
         if isinstance(pitches, str):
             return pitches
@@ -188,7 +196,7 @@ class F0Corr(_Pitch):
         return Score.ok(correlation(*voiced.T), self.protocol, detail=detail)
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
-        """Correlate both contours, unless one is constant or has too few frames."""
+        """Correlate both contours; a reason if one is constant or has too few frames."""
         pitches = self._pitches(reference, estimate, both)
         if isinstance(pitches, str):
             return pitches
@@ -245,7 +253,10 @@ class VoicedInBoth(_Pitch):
 
 
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
-    """Return the words with times of the reference and of the estimate."""
+    """Return the words with times of the reference and of the estimate.
+
+    An estimate without times of its own has the reference's. ValueError if there are no times, or the words differ.
+    """
     if item.words is None:
         raise ValueError(f"the data have no column '{WORDS}', which holds the times of words")
     words = read_words(item.words, WORDS)
@@ -259,7 +270,12 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
 
 
 def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
-    """Return the mean pitch of a word in cents; NaN with too few voiced frames."""
+    """Return a word's mean pitch in cents; NaN if it has too few voiced frames.
+
+    Args:
+        f0_hz: `(frames,)`, 0 where unvoiced.
+        hop_s: seconds between frames.
+    """
     start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
     voiced = f0_hz[start:end]
     voiced = voiced[voiced > 0]

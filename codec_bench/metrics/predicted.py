@@ -56,7 +56,11 @@ class Predicted(FeatureMetric):
         self.languages = () if metric_variant else self.row.languages
 
     def _check(self, feature: type, variant: str | None, point: str | None) -> None:
-        """Raise a UserError for a variant or precision that the metric does not have."""
+        """Raise a UserError for a variant or precision that the metric does not have.
+
+        Args:
+            feature: the class of the network, whose parameters show what it takes.
+        """
         row, takes = self.row, inspect.signature(feature).parameters
         if row.languages and variant not in (None, ANY_LANGUAGE):
             raise UserError(
@@ -68,7 +72,7 @@ class Predicted(FeatureMetric):
             raise UserError("no_point_of_metric", name=self.key, point=point, hint=f"use {self.key}")
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Return why an item is not measured if the metric does not know its language."""
+        """Return a reason if the network was not trained on the language, or None."""
         if super().refusal(text=text, language=language) is None:
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"

@@ -20,10 +20,11 @@ MEASURE = "codec-bench metrics --stability --metrics {}"
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """Read how far changes of audio move metrics, in their spread over five codecs.
+    """Read how far changes of audio, such as clipping, move each metric.
 
     Returns:
-        By metric and change, the largest mean shift; infinite where the spread is 0, as for `clipped_share`.
+        By metric and change, the largest mean shift, divided by the metric's spread over five codecs. It is infinite where
+        the spread is 0, as for `clipped_share`.
     """
     shifts: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:
@@ -35,7 +36,11 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
 
 def sensitive_to(name: str) -> str | None:
-    """List the changes of audio that move a metric notably, largest first, as text."""
+    """List the changes of audio that move a metric notably, largest first, as text.
+
+    Returns:
+        None if the metric was not measured.
+    """
     kinds = shifts_in_spreads().get(name)
     if kinds is None:
         return None

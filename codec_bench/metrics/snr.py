@@ -77,7 +77,7 @@ class SnrSeg(ItemMetric):
 
     @classmethod
     def score_pair(cls, item: Inputs) -> Score:
-        """Score an item; composite ratings read this score too."""
+        """Score an item; ratings that combine several measures call it too."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1

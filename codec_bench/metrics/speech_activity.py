@@ -18,7 +18,7 @@ SOURCE = "silero-vad 6.2 itself, with the defaults of its get_speech_timestamps"
 
 
 def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
-    """Convert the feature's start and end samples to bools `(samples,)`: is it speech?"""
+    """Convert the feature's start and end samples to bools `(samples,)`: speech?"""
     steps = np.zeros(samples + 1, np.int64)
     np.add.at(steps, np.minimum(activity["starts"], samples), 1)
     np.add.at(steps, np.minimum(activity["ends"], samples), -1)
@@ -65,7 +65,10 @@ class _Retention(FeatureMetric):
     estimate_features = reference_features = (FEATURE,)
 
     def _score(self, item: Inputs) -> Score:
-        """Pair the samples of both activities, and compare them."""
+        """Compare the speech activity of both signals with `_value`.
+
+        Refused if their lengths differ too much to pair samples.
+        """
         sides = item.features(FEATURE)
         apart = check_frame_counts((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
         if apart is not None:
@@ -118,7 +121,7 @@ class LeadingSilenceError(_Retention):
     range = (0.0, None)
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        """Return the difference of the first samples of speech in seconds."""
+        """Return the seconds between the first samples of speech, or why there are none."""
         silent = [name for name, activity in (("reference", reference), ("estimate", estimate)) if not activity.any()]
         if silent:
             sides = Diagnostic("sides_without_speech", sides=silent[0])

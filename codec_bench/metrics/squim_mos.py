@@ -35,7 +35,7 @@ class SquimMos(FeatureMetric):
     estimate_features = reference_features = (SquimFrames.name,)
 
     def _score(self, item: Inputs) -> Score:
-        """Pair the frames of both signals, and combine them by attention to a score."""
+        """Pair the network's frames of both signals; pool them by attention to a score."""
         reference, estimate = (
             np.asarray(result["frames"], np.float64) for result in item.features(*self.estimate_features)
         )

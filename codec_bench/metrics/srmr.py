@@ -45,7 +45,9 @@ def _gammatone_magnitudes() -> np.ndarray:
 
 
 def srmr(signal: np.ndarray) -> float | None:
-    """Slow (4 to 14 Hz) over fast modulation energy of 23 gammatone envelopes.
+    """Compute the ratio of slow (4 to 14 Hz) to fast modulation energy of a signal.
+
+    The energies are those of the envelopes of 23 gammatone bands.
 
     Args:
         signal: float64 `(samples,)` at 16 kHz, not silent.
@@ -105,7 +107,7 @@ class Srmr(ItemMetric):
     source = "SRMRpy srmr(fast=True), to 1e-6 relative"
 
     def _score(self, item: Inputs) -> Score:
-        """Compute the ratio of an estimate that is not silent or too short."""
+        """Compute the ratio; undefined for an estimate that is silent or too short."""
         estimate = np.asarray(item.estimate, np.float64)
         if not estimate.any():
             return Score.undefined(Diagnostic("digital_silence"), self.protocol)

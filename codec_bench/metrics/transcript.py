@@ -49,7 +49,7 @@ class Transcript(Metric):
         self.protocol = f"{self.stem}/" + "+".join(protocol_of_recogniser(name) for name in read)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the recogniser for the language."""
+        """Return the recogniser for the language, to be run on the estimate only."""
         spoken = base_language(language) if language is not None else None
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
@@ -101,7 +101,11 @@ class SpeakingRate(Transcript):
         return [self._rate(item, score) for item, score in zip(batch, super().compute(batch), strict=True)]
 
     def _rate(self, item: Inputs, score: Score) -> Score:
-        """Divide the number of words or characters by the duration."""
+        """Divide the number of words or characters by the seconds of audio.
+
+        Args:
+            score: the item's word count.
+        """
         seconds = float(item.estimate_features[LEVEL]["duration_s"])
         if score.value is None or not seconds:
             return score

@@ -38,7 +38,10 @@ class _Ttsds2(FeatureMetric):
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
     def _score(self, item: Inputs) -> Score:
-        """Score one item by its distances from the reference and from the noises."""
+        """Score one item by its distances from the reference and from sets of noise.
+
+        The embeddings are kept in `detail` for the value of the set.
+        """
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self.feature))
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
         apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]

@@ -132,7 +132,7 @@ def without_repeats(units: np.ndarray) -> np.ndarray:
 
 
 def _bleu(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """Compute BLEU of units and pairs of units, with the brevity penalty."""
+    """Compute BLEU of discrete speech units, up to pairs, with the brevity penalty."""
     precisions = []
     for size in (1, 2):
         there, here = (

@@ -141,7 +141,7 @@ class VersaMetric(Metric):
         }
 
     def _read(self, reply: WorkerReply) -> Score:
-        """Read the number from a worker's reply, and check its range."""
+        """Read the number from a worker's reply; failed if it is missing or out of range."""
         reason = reply.reason or reply.answer.get("error")
         if reason is not None:
             return Score.failed(reason, self.protocol)
@@ -170,7 +170,7 @@ class _Worker:
         self._loop.run(self._pool.start())
 
     def ask(self, items: list[dict[str, Any]]) -> list[WorkerReply]:
-        """Return one reply per item."""
+        """Send items to the worker process in batches; return one reply per item."""
         packed = [wire.pack(item) for item in items]
         batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]
         return [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
@@ -186,7 +186,12 @@ def _worker(configuration: str, options: str) -> _Worker | Diagnostic:
 
 
 def _options(configuration: str, path: str | None) -> str:
-    """Read the options of a configuration from a YAML file, as sorted JSON."""
+    """Return the options of a VERSA metric as sorted JSON.
+
+    Args:
+        configuration: the metric's name in VERSA.
+        path: a YAML file of VERSA that has an entry for it; None for the defaults.
+    """
     if path is None:
         return json.dumps({"name": configuration})
     entries = load_yaml(path)

@@ -130,7 +130,12 @@ class Visqol(Metric):
         return Score.ok(value, self.protocol, detail={"similarity": mean, "patches": len(patches)})
 
     def _mapped(self, patches: Sequence[_Patch], bands: np.ndarray, mean: float) -> float:
-        """Map the similarities to a score by the mode's fit, regression or network."""
+        """Map similarities to a score by the mode's exponential, SVR or network.
+
+        Args:
+            bands: mean similarity by band.
+            mean: their mean.
+        """
         if self._weights is None:
             return exponential(mean)
         if self._mode.weights == SVR:
@@ -145,7 +150,10 @@ class _TooLittle(Exception):
 def _lattice_inputs(
     patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute the lattice network's further inputs, by band.
+    """Compute the lattice network's inputs that describe the patches, by band.
+
+    Args:
+        bands: mean similarity by band.
 
     Returns:
         The mean of the lowest tenth of the patches, the standard deviation over all frames, and the level.
@@ -169,7 +177,11 @@ def _patches(item: Inputs, mode: _Mode) -> list[_Patch]:
 
 
 def _match_patches(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
-    """Find the most similar patch of the estimate for each patch of the reference."""
+    """Find the most similar patch of the estimate for each patch of the reference.
+
+    Args:
+        reference, estimate: `(samples,)` at the mode's rate; they are aligned first.
+    """
     from codec_bench.kernels.visqol.cpu import similarities
     from codec_bench.kernels.visqol.ref import best_path, levels
 
@@ -224,7 +236,11 @@ def _compare_patches(
     reference_s: tuple[float, float],
     estimate_s: tuple[float, float] | None,
 ) -> _Patch:
-    """Compute the similarity (NSIM) of two spectrogram patches by band."""
+    """Compute the similarity (NSIM) of two spectrogram patches `(bands, frames)`.
+
+    Args:
+        reference_s, estimate_s: (start, end) of both in their signals.
+    """
     from codec_bench.kernels.visqol.cpu import similarity
 
     alike = similarity(reference, estimate)
@@ -233,7 +249,11 @@ def _compare_patches(
 
 
 def _realign_patch(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
-    """Align a patch's audio to the sample; keep the result unless it is less similar."""
+    """Align a matched patch in time to the sample, and compare again.
+
+    Returns:
+        The new patch, or the old one if it is more similar.
+    """
     from codec_bench.kernels.visqol.ref import levels
 
     if patch.estimate_s is None or patch.estimate_s == (0.0, 0.0):
@@ -338,7 +358,7 @@ def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _consecutive_starts(frames: int, mode: _Mode) -> np.ndarray:
-    """Return the first frames of consecutive patches."""
+    """Return the first frames of patches that follow each other without gaps."""
     width, first = mode.patch_frames, mode.patch_frames // 2
     if frames < width + first:
         return np.zeros(0, np.int64)
@@ -346,7 +366,13 @@ def _consecutive_starts(frames: int, mode: _Mode) -> np.ndarray:
 
 
 def _speech_starts(reference: np.ndarray, frames: int, mode: _Mode, hop: int) -> np.ndarray:
-    """Return the first frames of patches with a loud frame, or soon after one."""
+    """Return the first frames of patches that are loud, or follow a loud one.
+
+    Args:
+        reference: `(samples,)`.
+        frames: of its spectrogram.
+        hop: samples between frames.
+    """
     width, first = mode.patch_frames, mode.patch_frames // 2 - 1
     count = (frames - first) // width
     # The detector begins at the sample of the number of the first frame, as in the reference implementation.

@@ -98,7 +98,7 @@ class WarpQ(ItemMetric):
         return Score.ok(float(np.median(costs)), self.protocol, detail={"pieces": len(costs)})
 
     def _features(self, signal: np.ndarray, rate_hz: int) -> np.ndarray:
-        """Compute MFCCs `(frames, 13)`, normalised over 0.8 s."""
+        """Compute MFCCs `(frames, 13)`, normalised in windows of 0.8 s."""
         from codec_bench.kernels.cepstrum.ref import mfcc, normalised
         from codec_bench.kernels.spectrum.ref import Frames
 

@@ -32,7 +32,7 @@ class _Watermark(FeatureMetric):
         self.protocol = f"{self.stem}/{AudioSeal.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        """Compare both signals' watermarks; refused if the reference has none."""
+        """Compare the watermark of the estimate with the reference's; refused without one."""
         reference, estimate = item.features(AudioSeal.name)
         if reference["share"] < DETECTED:
             return Score.refused(Diagnostic("no_watermark", share=reference["share"]), self.protocol)

@@ -265,7 +265,7 @@ def _check_batches(
 def _is_repeated(
     codec: Any, clips: Sequence[Audio], comparison: BatchingCheck, alone: Sequence[tuple[Sent, Audio]]
 ) -> bool:
-    """Whether the clip that differs most repeats its codes and output when coded again.
+    """Whether the clip that differs most gives the same result when coded again.
 
     It is coded again alone and in its batch; both must repeat.
     """
