@@ -46,7 +46,7 @@ def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Ben
 
 
 def has_benchmark(name: str) -> bool:
-    """Whether this names a benchmark of the project, or is the path of a user's own."""
+    """Whether a name is a project benchmark, or the path of a user's valid definition."""
     if not is_path(name):
         return canonical(name) in benchmark_names()
     try:

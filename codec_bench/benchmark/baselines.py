@@ -21,7 +21,7 @@ from codec_bench.store.sound_files import check_sound
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The answers of a baseline to one benchmark.
+    """The answers of one other model to a benchmark, with which a judge compares.
 
     Args:
         folder: its run folder.
@@ -32,18 +32,18 @@ class Baseline:
     held: dict[str, tuple[str, Alternative]] = field(default_factory=dict)
 
     def of(self, exchange: Exchange) -> Alternative | None:
-        """The baseline's answer to the same question; None if missing or different."""
+        """The baseline's answer to a recorded question; None if missing or different."""
         question = exchange.question
         content, preferred = self.held.get(question.id, ("", None))
         return preferred if content == content_of(question.fields, question.expected) else None
 
 
 def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str) -> Baseline | None:
-    """The command's baseline, or None.
+    """Read the baseline's answers to a benchmark; None if the command has no baseline.
 
     Args:
-        folder: of a stored run, or None.
-        baseline_folder: the run folder of a model of the command, or None.
+        folder: of a stored run, or a folder of runs; or None.
+        baseline_folder: the run folder of a model of the command, which precedes `folder`; or None.
 
     Raises:
         UserError: there is no run of that benchmark, or there are several.
@@ -82,7 +82,7 @@ def label_of_run(run: Run) -> str:
 
 
 def stored_run(named: str, benchmark: str) -> Path:
-    """The run folder of a benchmark in a baseline's folder.
+    """Find the only run of a benchmark in a folder; runs of controls do not count.
 
     Raises:
         UserError: there is none, or there are several.

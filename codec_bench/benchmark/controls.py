@@ -66,7 +66,11 @@ _MAY_DIFFER = (CONTROL, "limit", "repeats")
 
 
 def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) -> None:
-    """Check that a control changes the request, and leaves something to ask.
+    """Check that a control (such as silence for the audio) changes a model's requests.
+
+    Args:
+        prompt: the benchmark's prompt for the model.
+        model: its name, for messages.
 
     Raises:
         UserError: there is no sound to replace, no options to choose from without the question, or nothing left.
@@ -98,9 +102,9 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
 
 
 def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
-    """The most informative controls: text alone, options alone, and another sound.
+    """The most informative controls: text alone, another sound, and options alone.
 
-    If no text asks the question, silence replaces the text alone.
+    If no text asks the question, silence replaces the text alone. Options alone needs a question with options.
 
     Raises:
         UserError: the benchmark sends such a model no sound.
@@ -115,7 +119,7 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: BenchmarkRequest
 ) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
-    """Pair each benchmark with the requested control and its useful controls.
+    """Pair each benchmark with its requested control, and the useful ones on request.
 
     Returns:
         The pairs, and the error of each benchmark that has no controls.
@@ -135,7 +139,10 @@ def _gives_sound(prompt: Prompt) -> bool:
 
 
 def _text_reads(prompt: Prompt) -> list[set[str]]:
-    """The columns of each text that asks something: of the last turn, or of the fields without a language."""
+    """The columns that each text of the prompt's last turn reads.
+
+    Of a model with named inputs, only texts that read more than the language.
+    """
     texts = [content_part for content_part in prompt.parts(last=True) if content_part.audio is None]
     read = [part_reads(content_part) for content_part in texts]
     return [names for names in read if names - _LANGUAGE] if prompt.reads == "fields" else read
@@ -187,7 +194,7 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
 
 
 def _blocks(questions: Iterable[Question]) -> Iterator[list[Question]]:
-    """Blocks of questions; the last is not shorter than the others."""
+    """Split questions into blocks of `BLOCK`; the last has up to twice as many."""
     held: list[Question] = []
     for question in questions:
         held.append(question)
@@ -198,7 +205,7 @@ def _blocks(questions: Iterable[Question]) -> Iterator[list[Question]]:
 
 
 def _measured(question: Question) -> dict[str, tuple[float, str]]:
-    """The length in seconds and the hash of a question's sound, by its id; empty if it has none."""
+    """{question id: (seconds, hash)} of a question's audio; empty if it has none."""
     row_clip = next((value for value in question.fields.values() if isinstance(value, Clip)), None)
     clip = question.audio or row_clip
     if clip is None or question.problem is not None:
@@ -208,7 +215,11 @@ def _measured(question: Question) -> dict[str, tuple[float, str]]:
 
 
 def _replacement_item(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
-    """The item whose sound replaces that of `id`."""
+    """The id of the item whose audio replaces that of `id`; None if none differs.
+
+    Args:
+        durations: (seconds, hash) of the audio of each item.
+    """
     seconds, own_hash = durations[id]
     apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}
     near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
@@ -218,11 +229,11 @@ def _replacement_item(id: str, durations: dict[str, tuple[float, str]], seed: in
 
 
 def apply_control(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:
-    """A request with its sounds replaced by a control.
+    """The request with its audio replaced or removed, as the control says.
 
     Args:
         id: of the question, the same for all of its draws.
-        other: returns the request of the other item.
+        other: returns the request of the other item, whose audio replaces this one's.
 
     Raises:
         UserError: the other item has no valid question, or the last turn keeps no text.
@@ -231,6 +242,7 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
     count = 0
 
     def instead(content_part: Any) -> Any:
+        """The replacement of a sound, None to remove it; other content unchanged."""
         nonlocal count
         if not isinstance(content_part, Clip) or control.sound == AS_WRITTEN:
             return content_part
@@ -284,7 +296,7 @@ class _ReplacedClip(Clip):
     key: bytes = b""
 
     def _held(self) -> Audio:
-        """Return the replacement: shuffled, levelled, noise or silence."""
+        """Read the original audio and compute its replacement."""
         assert self.of is not None
         audio = self.of.read()
         if self.replacement == SHUFFLED:
@@ -299,7 +311,7 @@ class _ReplacedClip(Clip):
 
 
 def _at_one_level(audio: Audio) -> Audio:
-    """The sound with the RMS of the noise, and less if a peak would pass full scale."""
+    """Scale audio to an RMS of 0.05, or less if a peak would exceed full scale."""
     rms = float(np.sqrt(np.mean(np.square(audio.samples, dtype=np.float64)))) if audio.samples.size else 0.0
     peak = float(np.abs(audio.samples).max(initial=0.0))
     gain = min(NOISE_RMS / rms, 1.0 / peak) if rms > 0 else 1.0
@@ -307,7 +319,7 @@ def _at_one_level(audio: Audio) -> Audio:
 
 
 def _shuffled(audio: Audio, key: bytes) -> Audio:
-    """The sound in segments of 0.5 s in another order."""
+    """Cut audio into segments of 0.5 s and put them into an order drawn by `key`."""
     step = max(1, round(PIECE_S * audio.sample_rate_hz))
     pieces = [audio.samples[:, at : at + step] for at in range(0, audio.samples.shape[1], step)]
     if len(pieces) < 2:
@@ -359,7 +371,12 @@ def _controls_of(folder: Path, stack: ExitStack) -> Iterator[tuple[Control, Run]
 
 
 def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> str | None:
-    """Why a run cannot be compared with one of its controls; None if it can."""
+    """Why a run cannot be compared with one of its controls; None if it can.
+
+    Args:
+        controlled: metadata of the model's run.
+        under: metadata of the run of the control.
+    """
     if controlled.get("state") != "finished" or under.get("state") != "finished":
         return "one of the two is not finished"
     both = [recorded_request(meta) for meta in (controlled, under)]

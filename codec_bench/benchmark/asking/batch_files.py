@@ -44,7 +44,7 @@ class RequestFile:
         self.begin()
 
     def begin(self) -> None:
-        """Begin an empty file."""
+        """Create an empty file in place of the submitted one, and forget its keys."""
         self.keys: list[str] = []
         self._size = 0
         self._file = self._path.open("wb")
@@ -55,7 +55,12 @@ class RequestFile:
         return not self.keys or (count <= self._interface.most_requests and size <= self._interface.most_bytes)
 
     def add(self, key: str, body: bytes) -> None:
-        """Add a request."""
+        """Append a request to the file as one line.
+
+        Args:
+            key: the request's id in the batch, by `custom_id`.
+            body: its JSON body, as the model's API takes it.
+        """
         line = self._interface.line(key, body)
         self._file.write(line)
         self._size += len(line)
@@ -86,7 +91,9 @@ class AnswerFiles:
         self.batch = str(entry["id"])
 
     async def outcomes(self, request: Request) -> list[BatchOutcome] | None:
-        """The outcomes of a request's parts; None if the batch ended before one of them.
+        """The outcomes of a request's parts, in order; None if the batch ended before one.
+
+        A long prompt is sent as several parts. The first call downloads the files.
 
         Raises:
             UserError: the files cannot be fetched, or every request was refused with the same message.
@@ -102,7 +109,10 @@ class AnswerFiles:
         return outcomes
 
     async def _fetched(self) -> dict[str, tuple[Path, int]]:
-        """The file and offset of each request's line."""
+        """Download the answers; return the file and byte offset of each line by its key.
+
+        Deletes the file of requests at the service.
+        """
         places: dict[str, tuple[Path, int]] = {}
         answered, words = 0, set()
         for number, name in enumerate(self._entry["files"]):

@@ -128,7 +128,9 @@ class Batched:
             await self._submit(next_batch)
 
     def finish(self) -> None:
-        """End a pass over the questions, once its answers are in the record.
+        """Mark ended batches as collected, and raise if questions still wait.
+
+        Call it once the answers of a pass over the questions are recorded.
 
         Raises:
             AnswersPending: questions wait in batches.
@@ -203,7 +205,11 @@ class Batched:
             self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{cause}"
 
     async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
-        """Look for a submitted batch at the service; drop its entry if there is none.
+        """Find a submitted batch at the service; drop its entry if the service has none.
+
+        Args:
+            entry: the batch in the record. If it is found, it gets the service's id and the state `running`.
+            waits_s: seconds to wait before each attempt.
 
         Raises:
             UserError: the batch may still appear.
@@ -272,7 +278,12 @@ class Batched:
         return response
 
     async def _add(self, request: Request, file: RequestFile) -> Response | None:
-        """Put a request into the next batch; returns a response if the model refuses it."""
+        """Put a request into the next batch, which is submitted first if it is full.
+
+        Returns:
+            A failed or refused response if the request cannot be sent; None if it waits in `file`, or the budget is
+            spent.
+        """
         refusal = self._model.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
@@ -295,7 +306,7 @@ class Batched:
         return None
 
     async def _batch_response(self, request: Request, files: AnswerFiles) -> Response | None:
-        """The answer from a batch that has ended; None if it ended before the request."""
+        """The response from an ended batch, charged to the budget; None if it has none."""
         outcomes = await files.outcomes(request)
         if outcomes is None:
             return None

@@ -63,11 +63,13 @@ _SHOWN = 3
 async def ask(
     planned: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, budget: Budget
 ) -> dict[tuple[str, Control], UserError]:
-    """Ask a model the questions of several benchmarks.
+    """Send a model the questions of several benchmarks and record its answers.
 
     Args:
         planned: the benchmarks, each with its control.
+        name: the model: a registered name, a configuration file or custom code.
         folder: folder of all runs.
+        budget: the command's limits of cost and time.
 
     Returns:
         The error of each unfinished benchmark, by its name and control. Its answers so far are recorded.
@@ -117,7 +119,16 @@ async def ask(
 
 
 async def _wait_for_batches(planned: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
-    """Wait for batches; returns the benchmarks whose batches have ended, and removes them from `broken`."""
+    """Wait until the pending batches of the benchmarks end.
+
+    Args:
+        broken: the errors by benchmark and control; `AnswersPending` marks a pending batch. A successful wait removes
+            the
+            entry, and a failed one replaces it.
+
+    Returns:
+        The benchmarks whose batches have ended, with their controls.
+    """
     ended = []
     for one, control in planned:
         key = one.name, control
@@ -152,7 +163,7 @@ class _Plan:
 
 
 def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
-    """Build the questions, prompt and draws of a benchmark for a model."""
+    """Plan a benchmark's questions, prompt, decoding and repeats for a model."""
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt, decoding = _decoded(one, model, request)
     repeats, choices = _draws_of(one, prompt, model, request)
@@ -182,6 +193,9 @@ class Preview:
 def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     """Preview the requests of a benchmark to a model, without sending or recording.
 
+    Args:
+        name: the model, as for `ask`.
+
     Raises:
         UserError: the benchmark or the model cannot be used as the command says.
     """
@@ -203,7 +217,11 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
 def _estimate(
     one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> CostEstimate | None:
-    """Estimate the cost of the questions without an answer; None for a model without prices."""
+    """Estimate the cost of the unanswered questions; None for a model without prices.
+
+    Args:
+        answered: the recorded answers' status, by question number.
+    """
     total = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
     if plan.rotated or request.shard is not None:  # their number is known once they are read
         total = None
@@ -235,7 +253,13 @@ async def _ask_one(
     folder: Path,
     request: BenchmarkRequest,
 ) -> None:
-    """Send a benchmark's questions to a model and record the answers."""
+    """Send a benchmark's questions to a model and record the answers.
+
+    Args:
+        opened: builds the sender for a record, called with `writer=`.
+        identity: the facts of the model that the record must agree with.
+        folder: the run folder.
+    """
     recorded = _fingerprint_of(folder)
     plan = _planned(one, model, request)
     questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats
@@ -301,7 +325,7 @@ async def _ask_one(
 
 
 def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> tuple[int, str]:
-    """The number of answers per question and order of options, and these orders."""
+    """How often to send each question, and how to order its options (one of `ORDERS`)."""
     each = prompt.wording == EACH and prompt.wordings > 0
     repeats = prompt.wordings if each else request.repeats
     choices = request.choices if one.has_options else AS_WRITTEN
@@ -318,13 +342,14 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
 
 
 def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> Callable[[Question], Request]:
-    """A function that renders the request of a question."""
+    """A function that renders a question's request, with the run's control and seed."""
     seed, control = request.seed, request.control
 
     def plain(question: Question) -> Request:
         return prompt.render(question if control.question == AS_WRITTEN else without_question(question))
 
     def render(question: Question) -> Request:
+        """The request of a question, with control, seed and audio windows."""
         rendered = plain(question)
         if control:
             other = lambda: plain(question.other or question)  # noqa: E731
@@ -380,7 +405,7 @@ def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
 
 
 def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[Prompt, dict[str, Any]]:
-    """The prompt with its parameters, and these parameters."""
+    """The model's prompt, and the decoding parameters that every request gets."""
     decoding = {**one.decoding(model.info), **_own_parameters(model, request)}
     if not model.reasons:
         decoding.pop("reasoning_tokens", None)
@@ -389,7 +414,7 @@ def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[P
 
 
 def _own_parameters(model: Model, request: BenchmarkRequest) -> dict[str, Any]:
-    """The caller's parameters for this model, which replace those of the benchmark."""
+    """The caller's decoding parameters for this model; they override the benchmark's."""
     parameters: dict[str, Any] = {}
     for name, options in request.options.items():
         if own_name(name) == model.info.name:
@@ -409,7 +434,13 @@ def _describe(
     request: BenchmarkRequest,
     selection: tuple[QuestionStream, int | None],
 ) -> None:
-    """Write the questions and settings into the record; `selection` has the questions and the number of answers."""
+    """Write the facts and settings of the run into its record.
+
+    Args:
+        answer_steps: the prompt's post-processing steps.
+        scheme: the scoring; None if a package for it is missing.
+        selection: (the questions, the number of answers or None if unknown).
+    """
     info, (questions, total) = asdict(model.info), selection
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
@@ -435,7 +466,13 @@ def _describe(
 
 
 def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> Callable[[int], bool]:
-    """Which questions' sounds are copied into the run folder: all if scores need them, else a few."""
+    """A function of a question's number: whether to copy its audio to the run folder.
+
+    Args:
+        save_audio: `all`, `none`, a number of questions, or None for the default.
+        total: number of questions; None if unknown, which takes the first 24 unless `all` or `none`.
+        compares: whether scores compare with this audio, which copies all.
+    """
     if compares:
         return lambda number: True
     if total is None:

@@ -30,7 +30,9 @@ EVERY = 500
 
 
 class Watch:
-    """Watches a model in a run. Canaries are its first greedy questions for a text.
+    """Detects a change of the model during a run, by repeating some questions.
+
+    These canaries are the first questions for a text that are decoded greedily.
 
     Args:
         writer: the record of the comparisons.
@@ -58,7 +60,11 @@ class Watch:
         self._spending = spending
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
-        """Repeat recorded questions, to compare the model with that time."""
+        """Repeat questions that an earlier call recorded, to detect a change since then.
+
+        Args:
+            questions: all questions of the run, in order.
+        """
         texts = {} if self._off else self._writer.first_texts(QUESTIONS)
         if not texts:
             return
@@ -77,7 +83,10 @@ class Watch:
         await self.compare()
 
     async def note(self, question: Question, request: Request, response: Response) -> None:
-        """Count a new answer; after `every` answers, repeat the canary questions."""
+        """Count a new answer; after `every` answers, repeat the canary questions.
+
+        Notifies the user if the service reports another model than before. Cached and failed answers do not count.
+        """
         if response.status != "ok" or response.cached:
             return
         by = response.state
@@ -91,7 +100,10 @@ class Watch:
             await self.compare()
 
     async def compare(self) -> None:
-        """Repeat the canaries and record how many answers are the same."""
+        """Repeat the canaries and record how many answers are the same.
+
+        Notifies the user of different answers, which are the expected ones from then on.
+        """
         if self._off or not self._known:
             return
         repeated, other, usage, unpriced = 0, {}, Counter[str](), 0

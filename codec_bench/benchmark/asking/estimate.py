@@ -79,8 +79,8 @@ def estimate_of(
         model: it need not be started.
         requests: the first `READ` of them are read, with their sounds.
         questions: how many there are; None if unknown.
-        share: of the prices that an answer costs.
-        canaries: the number of repeated questions, by the first requests and the number of all.
+        share: fraction of the prices that is charged, such as 0.5 in batches.
+        canaries: returns the number of repeated questions, called with (first requests, number of questions).
     """
     if not isinstance(model, RemoteModel) or not model.prices.has_prices:
         return None
@@ -107,7 +107,7 @@ def estimate_of(
 
 
 def _seconds(request: Request, model: RemoteModel) -> float:
-    """Seconds of sound that are sent. An unreadable sound is not sent."""
+    """Seconds of audio that a request sends; unreadable audio counts as 0."""
     total, limit = 0.0, None if model.info.window_s is not None else model.info.limit_s
     for clip in clips_of(request):
         try:
@@ -119,7 +119,11 @@ def _seconds(request: Request, model: RemoteModel) -> float:
 
 
 def _bounds(request: Request, model: RemoteModel, prices: Prices, sound_s: float) -> tuple[float, float, list[str]]:
-    """The least and most cost of one answer in US dollars, and the missing facts."""
+    """The least and most cost of one answer in US dollars, and the missing facts.
+
+    Args:
+        sound_s: seconds of audio in the request.
+    """
     words = [one for message in request.messages for one in message.content if isinstance(one, str)]
     words += [value for value in request.fields.values() if isinstance(value, str)]
     room = request.parameters.get("max_tokens")

@@ -22,12 +22,14 @@ from codec_bench.store.tables import storable
 
 
 def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the request with the limit and repeats of the existing record.
+    """A copy of the request with the limit and repeats of the existing record.
 
-    Without a record it is the request itself.
+    The record is opened with it and then enlarged by `grow`.
 
     Args:
-        recorded: the request of the record, or nothing.
+        requested: the facts that change an answer, such as data, prompt, model, `limit` and `repeats`.
+        recorded: the same facts in the record; empty without one, and the request stays as it is.
+        folder: of the run, for messages.
 
     Raises:
         RunMismatch: the request has fewer questions or draws than the record.
@@ -62,10 +64,11 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
 
 
 def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping[str, Any]) -> None:
-    """Renumber the answers of a record among more questions or more draws.
+    """Renumber recorded answers by their positions in a larger set of questions.
 
     Args:
         questions: all questions of the larger selection, in order.
+        requested: the facts of the larger request, which replace the recorded ones.
 
     Raises:
         RunMismatch: the larger selection lacks a question of the record, or has another one in its place.

@@ -119,7 +119,10 @@ class ModelProcess(Model):
         return description
 
     async def ask(self, request: Request) -> Response:
-        """Get one answer. It fails if the process ends; the next request starts another."""
+        """Get one answer from the process, which is started if there is none.
+
+        If the process ends, the response is a failure. After three such processes in a row, none is started.
+        """
         child = None
         try:
             child = await self._started()
@@ -176,11 +179,14 @@ class _Child:
         Thread(target=self._read, daemon=True).start()
 
     async def call(self, action: str, *arguments: Any) -> Any:
-        """Call a function of the child.
+        """Call a method of the model in the child, and return its result.
+
+        Args:
+            action: `start`, `describe`, `ask` or `close`.
 
         Raises:
-            Ended: the process ended.
-            UserError: the model raised one.
+            ProcessEnded: the process ended.
+            UserError: the model raised an exception.
         """
         number, answer = next(self._numbers), self._loop.create_future()
         if self._why is not None:
@@ -225,7 +231,13 @@ class _Child:
             self._loop.call_soon_threadsafe(self._lose, why)
 
     def _take(self, number: int, kind: str, value: Any, known: Mapping[str, Any]) -> None:
-        """Handle a message of the process: a notice or the result of a call."""
+        """Handle a message of the process: a notice or the result of a call.
+
+        Args:
+            number: of the call.
+            kind: `tell` for a notice, `right` for a result, `wrong` for an error.
+            known: the model's identity and unsupported parameters at present.
+        """
         if kind == "tell":
             self.notify(value)
             return
@@ -242,7 +254,7 @@ class _Child:
 
 
 def serve(pipe: MainPipe) -> None:
-    """The child: build the model, and answer until the pipe closes."""
+    """Entry point of the child process: load the model, answer until the pipe closes."""
     build, path = pipe.recv()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its end may come at any time
     sys.path[:] = path  # a model of a package may lie in a folder of the caller
@@ -250,7 +262,11 @@ def serve(pipe: MainPipe) -> None:
 
 
 async def _serve(pipe: MainPipe, build: bytes) -> None:
-    """Load the model and answer calls over the pipe until it closes."""
+    """Load the model and answer calls over the pipe until it closes.
+
+    Args:
+        build: the pickled arguments of `load_model`.
+    """
     loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
     model: Model | None = None
     tasks: dict[int, asyncio.Task[None]] = {}

@@ -52,7 +52,7 @@ class Counts:
     audio_s: float = 0.0
 
     def add(self, answer: AnswerRecord, audio_s: float) -> None:
-        """Count one answer."""
+        """Count one answer with the seconds of its audio (0 for a text)."""
         self.sent += 1
         self.failed += answer.status != "ok"
         self.cached += answer.cached
@@ -104,12 +104,15 @@ class Asking:
     async def run(
         self, questions: Iterable[Question], answered: dict[int, str], shard: Shard | None = None
     ) -> dict[str, Any]:
-        """Send the questions and return timings for the record.
+        """Send the unanswered questions, record the answers, and return the timings.
 
         Args:
             questions: all questions of the benchmark, in order.
             answered: status of recorded answers, by the question's number; these questions are skipped.
             shard: the part of the questions to send; None for all.
+
+        Returns:
+            `wall_s`, `per_s`, and the counts `asked`, `failed` and `cached`.
 
         Raises:
             UserError: the model cannot be used at all, or the record cannot be written. Earlier answers are recorded.
@@ -191,7 +194,10 @@ class Asking:
             )
 
     def _earlier_turns(self, id: str) -> list[AnswerRecord]:
-        """The recorded turns of a conversation, up to the first with a lost sound."""
+        """The recorded answers of a conversation, up to the first whose audio is missing.
+
+        The later ones are removed from the record.
+        """
         turns = self._writer.turns(id)
         there = readable_answers(turns, self._writer.folder)
         if len(there) < len(turns):
@@ -223,7 +229,13 @@ class Asking:
     def _record(
         self, number: int, request: Request | None, response: Response, turn: int | None = None
     ) -> AnswerRecord:
-        """Build the record of a response; missing text or audio makes it a failure."""
+        """Build the record of a response and save its audio; without content it failed.
+
+        Args:
+            number: of the question.
+            request: None if none was sent.
+            turn: number of an earlier answer in the conversation, from 1; None for the last.
+        """
         audio, reason = None, response.reason
         status = response.status
         if status == "ok" and response.audio is not None:
@@ -247,7 +259,11 @@ class Asking:
     def _finish_question(
         self, number: int, question: Question, request: Request | None, answer: AnswerRecord, audio_s: float = 0.0
     ) -> None:
-        """Count a finished question and write it with others."""
+        """Count a finished question, and queue it and its answer for the record.
+
+        Args:
+            audio_s: seconds of a spoken answer.
+        """
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, audio_s)
         self._write(force=False)
@@ -316,7 +332,13 @@ def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str 
 
 
 def _copy_sound(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
-    """Save a question's audio; return its path, and (seconds, rate, channels)."""
+    """Save a question's audio in the run folder.
+
+    Returns:
+        (path in the folder, (seconds, sample rate in Hz, channels)). The path is None if the audio cannot be stored;
+        all
+        are None if it cannot be read.
+    """
     try:
         audio = clip.read()
     except UserError:
@@ -340,7 +362,7 @@ def _is_sound(value: Any) -> bool:
 
 
 def format_request(request: Request) -> str:
-    """A request as text: a paragraph per turn or named input, `<audio>` for a sound."""
+    """Format a request for display: a paragraph per turn or field; audio is `<audio>`."""
     turns = [f"{m.role}: {' '.join(map(_shown_part, m.content)) or OWN_ANSWER}" for m in request.messages]
     turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
     return "\n\n".join(turns)
@@ -355,7 +377,7 @@ class TooLong(UserError):
 
 
 def check_length(request: Request, info: ModelInfo) -> Request:
-    """Raise TooLong if a recording is longer than the model accepts uncut.
+    """Return the request unchanged if its audio is no longer than the model accepts.
 
     Args:
         request: its audio is decoded if the model has a limit. The model reports unreadable audio itself.

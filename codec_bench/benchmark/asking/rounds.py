@@ -25,10 +25,10 @@ from codec_bench.types import Message, Request
 
 @dataclass(slots=True)
 class QuestionRounds:
-    """A question and the state of its rounds; most questions have one.
+    """A question and its rounds, each a turn of the model; most have one.
 
     Args:
-        full_request: with empty turns.
+        full_request: with an empty assistant turn for each answer but the last.
         folder: of the run, with the sounds.
         earlier: the recorded answers to the first rounds.
     """
@@ -50,7 +50,10 @@ class QuestionRounds:
         return len(self.earlier) + 1 >= self.rounds
 
     def request(self) -> Request:
-        """The next request. The last round has the id of the question."""
+        """Build the request of the next round, with the answers to the earlier ones.
+
+        Only the request of the last round has the id of the question.
+        """
         filled, left = list[Message](), list(self.earlier)
         for turn in self.full_request.messages:
             if turn.content:
@@ -63,7 +66,11 @@ class QuestionRounds:
         return replace(self.full_request, id=id, messages=tuple(filled))
 
     def final_record(self, answer: AnswerRecord) -> AnswerRecord:
-        """The recorded answer to the question, once `answer` has ended its conversation."""
+        """The record of the question: `answer`, with the cost and time of all rounds.
+
+        Args:
+            answer: to the last round, or the one that failed.
+        """
         if self.rounds == 1:
             return answer
         every, used = [*self.earlier, answer], Counter[str]()

@@ -70,9 +70,9 @@ async def send_requests(
         identity: the cache's key for the model; None for `model.identity`.
         alias: a second key under which other callers find these answers; None for none.
         spending: the budget; at its limit nothing more is sent, and requests in flight are still yielded.
-        on_stored: called after the answers of a charging model are yielded and before their places are reused; it
-            writes them. Answers of one turn of the event loop are written together.
-        then: returns the request that follows a yielded one in the same place, or None.
+        on_stored: writes the yielded answers to disk; for a model that charges, it is called before further requests
+            are sent. Answers of one turn of the event loop are written together.
+        then: called with a yielded request; returns the next request of its conversation, or None.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels everything in flight.
 
@@ -171,7 +171,11 @@ class _RequestsInFlight:
             self.finished.put_nowait(None)
 
     async def next_responses(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
-        """Wait for the next response; for a paid model, return all finished ones."""
+        """Wait for the next finished request; for a paid model, return all finished ones.
+
+        Returns:
+            Items of `finished`.
+        """
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
             await asyncio.sleep(0)
@@ -269,9 +273,9 @@ _NAMED = [(name,) for name in ("text", "instruction", "audio", "prompt_audio", "
 
 
 def checked(response: Response) -> Response:
-    """Validate a response for the record: types, audio, and usage as 64-bit counts.
+    """Return a response that fits the record: types, audio, and usage as counts.
 
-    Other usage is dropped, with a note.
+    One with a wrong type or audio is returned as failed. Usage that is no 64-bit count is dropped with a note.
     """
     for name, (expected, fits) in _FIELDS.items():
         if not fits(entry := getattr(response, name)):
@@ -325,9 +329,9 @@ def _is_count(value: object) -> bool:
 async def _batches(
     requests: Iterable[Request], room: asyncio.Semaphore, most: int
 ) -> AsyncGenerator[list[Request], None]:
-    """Requests in lists of at most `most`, short ones first, each gathered for at most `GATHER_S`.
+    """Group requests in lists of at most `most`; the first lists are shorter.
 
-    Each request takes a place in `room`, which the reader releases.
+    A list is gathered for about `GATHER_S` seconds. Each request takes a place in `room`, which the reader releases.
     """
     batch: list[Request] = []
     size, since, breath = min(8, most), 0.0, monotonic()
@@ -381,7 +385,7 @@ class Answering:
         self._alias: dict[str, Any] | None = None
 
     async def start(self) -> None:
-        """Start the model and record the facts of its service.
+        """Start the model and record what its service reports.
 
         Raises:
             RunMismatch: the service serves another model than at the start of the run.
@@ -430,6 +434,7 @@ class Answering:
                 yield request
 
         def following(request: Request) -> Request | None:
+            """Call `then`; a request with a follow-up does not count as answered."""
             nonlocal answered
             next_request = None if then is None else then(request)
             answered -= next_request is not None
@@ -454,7 +459,7 @@ class Answering:
             raise spending.budget.limit_error(read - answered, self._unit)
 
     def _token(self) -> str:
-        """A random word of this run alone."""
+        """The run's random token, created once and stored in its record."""
         token = self.writer.meta("token")
         if token is None:
             token = secrets.token_hex(16)

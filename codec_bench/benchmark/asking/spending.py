@@ -86,7 +86,10 @@ class Spending:
         return self._in_flight * (self._dearest_usd or 0.0)
 
     async def begin(self) -> bool:
-        """Wait for a place in the budget; returns whether one more request may be sent."""
+        """Reserve budget for one request; returns False if a limit is reached.
+
+        Until the first cost is known, it waits for the request in flight.
+        """
         while self.budget.stop_reason is None and self._dearest_usd is None and self._in_flight:
             self._known.clear()
             await self._known.wait()
@@ -107,7 +110,7 @@ class Spending:
         self.add(response)
 
     def add(self, response: Response) -> None:
-        """Charge an answer to any request."""
+        """Charge an answer to the budget; an unknown cost stops one with a cost limit."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
             self.budget.spent_usd += cost

@@ -85,7 +85,7 @@ class Draws:
 
 
 def _sharing(question: Question, sounds: SharedSounds) -> Question:
-    """The question with sounds that all of its draws share."""
+    """The question with audio that is decoded once for all of its repeats."""
 
     def share(name: str, value: Any) -> Any:
         return sounds.share(value, (question.id, name)) if isinstance(value, Clip) else value
@@ -129,13 +129,14 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
 
 
 def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False) -> Request:
-    """Add a seed to a sampling request, which does not depend on the order.
+    """Add a random seed to a request that samples; others are returned unchanged.
 
     Args:
-        request: its id decides the seed.
-        draw: every draw after the first gets a seed, also if the temperature is left to the model or the parameters
-            state a seed.
-        draws: whether the model samples spoken answers whatever the temperature.
+        request: the seed depends on its id, and not on the order of requests.
+        seed: of the run; a seed among the request's parameters replaces it.
+        draw: number of the repeat, from 0. Every later one gets a seed, also if the temperature is left to the model or
+            the parameters state a seed.
+        draws: whether the model samples spoken answers at any temperature.
     """
     stated = request.parameters.get("seed")
     drawn_at_once = request.parameters.get("temperature") or (draws and request.wants == "audio")
@@ -168,7 +169,9 @@ def check_orders(order: object) -> None:
 
 
 def arrange_options(question: Question, ordering: str, seed: int) -> list[Question]:
-    """A question in each order of its options: once, or per option for all rotations.
+    """Return the question with its options shuffled, or once per rotation of them.
+
+    Without options, or if options refer to positions ("all of the above"), it is returned alone and unchanged.
 
     Args:
         ordering: one of `ORDERS`.
@@ -190,7 +193,11 @@ def arrange_options(question: Question, ordering: str, seed: int) -> list[Questi
 
 
 def reorder_options(question: Question, order: Sequence[str]) -> Question:
-    """A question with its options in another order: `order` has their present letters."""
+    """The question with its options, references and subsets in another order.
+
+    Args:
+        order: the present letters of the options, in their new order.
+    """
     choices = choices_of(question.fields)
     letters = list(choices)
     moved = dict(zip(order, letters))  # the new letter of each option, by its present one
@@ -203,7 +210,12 @@ def reorder_options(question: Question, order: Sequence[str]) -> Question:
 
 
 def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) -> str:
-    """An expected answer after its option has moved; a letter or label changes."""
+    """An expected answer after reordering: its letter or label becomes the new one.
+
+    Args:
+        choices: texts of the options by present letter.
+        moved: the new letters by present letter.
+    """
     label, letters = label_of(text), named_choices(text, choices)
     if len(letters) != 1:
         return text
@@ -217,7 +229,11 @@ def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) 
 
 
 def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
-    """The fields with the texts of the options in another order, in their own form."""
+    """The fields of a question with its option texts reordered, in the same format.
+
+    Args:
+        letters, order: the present letters in the present and in the new order.
+    """
     choices_field = fields.get("choices")
     if choices_field is None or isinstance(choices_field, Mapping):
         holder = fields if choices_field is None else choices_field
@@ -233,7 +249,7 @@ def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[st
 
 
 def _listed(texts: Sequence[Any], letters: Sequence[str], order: Sequence[str]) -> list[Any]:
-    """A list of options in another order; labels keep their positions."""
+    """A list of options in another order; labels such as `A.` keep their positions."""
     choices = choices_of({"choices": list(texts)})
     option_lines = {letter: str(text) for letter, text in zip(LETTERS, texts)}
     labels = {letter: option_lines[letter][: len(option_lines[letter]) - len(choices[letter])] for letter in letters}
