@@ -80,7 +80,7 @@ def abx_error(
     vectors: Callable[[np.ndarray], np.ndarray] | None = None,
     alive: Callable[[], None] = lambda: None,
 ) -> AbxError:
-    """Compute the ABX error rate of items.
+    """Compute the ABX error rate of items: a mean over pairs of different phones.
 
     Args:
         items: all codes with one number of codebooks, or all vectors of one width.
@@ -110,7 +110,7 @@ def abx_error(
 def _groups(
     items: Iterable[PhoneItem], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
 ) -> list[_PhoneGroup]:
-    """Group the items of one context; vectors are normalised, and zeros stay."""
+    """Group a context's items, sorted by phone and speaker; vectors get unit length."""
     groups = []
     for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
         selected = list(members)
@@ -131,7 +131,7 @@ def _groups(
 def _cells(
     groups: Sequence[_PhoneGroup], speaker: Speaker, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, int]]:
-    """Yield cells of one context: phones of A and B, speaker, error, triples."""
+    """Yield (phone of A and X, phone of B, speaker of A, error, triples) of a context."""
     distances: dict[tuple[int, int], np.ndarray] = {}
 
     def apart(x: int, y: int) -> np.ndarray:
@@ -195,7 +195,7 @@ class AbxItems:
         self._unknown = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Add the phones of one sample, from its codes or those of a channel."""
+        """Add the phones of sample `name`, from its codes or those of one of its channels."""
         alignment, speaker = self._alignments.get(name), self._speakers.get(name)
         self._unknown += speaker is None
         for stream in codes.streams:
@@ -207,7 +207,7 @@ class AbxItems:
                 items += _items(alignment, values, float(stream.frame_rate_hz), speaker)
 
     def result(self, seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
-        """Return the error rates as JSON values; `vectors` is the codec's method.
+        """Return the ABX errors by stream as JSON values; `vectors` embeds codes, if any.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.
@@ -233,7 +233,7 @@ class AbxItems:
     def _of_vectors(
         self, items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None
     ) -> dict[str, Any]:
-        """Compute the errors of the codes' vectors, or the reason why there are none."""
+        """Compute the ABX errors of the codes' vectors, or the reason why there are none."""
         reason = Diagnostic("no_vectors") if vectors is None else None
         if len(self._streams) > 1:
             reason = Diagnostic("no_common_vectors")
@@ -247,6 +247,7 @@ class AbxItems:
 
 
 def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
+    """Map codes `(frames, codebooks)` to float vectors; or raise CodecFault."""
     looked_up = np.asarray(vectors(np.ascontiguousarray(frames.T)))
     is_table = looked_up.ndim == 2 and len(looked_up) == len(frames) and looked_up.dtype.kind == "f"
     if not (is_table and np.isfinite(looked_up).all()):
@@ -256,7 +257,7 @@ def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
 
 
 def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speaker: str) -> Iterator[PhoneItem]:
-    """Yield the phones of one sample that have both neighbours and a frame."""
+    """Yield each phone of a sample that has both neighbours and a frame of `values`."""
     speech = [phone.lower() not in NO_SPEECH for phone in alignment.phones]
     joined = np.abs(alignment.starts_s[1:] - alignment.ends_s[:-1]) <= ADJACENT_S
     for index in range(1, len(speech) - 1):
@@ -273,7 +274,7 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
 def _errors(
     items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
 ) -> dict[str, Any]:
-    """Compute the errors within and across speakers, or a reason."""
+    """Compute ABX errors within and across speakers, each with a reason if it is None."""
     errors: dict[str, Any] = {}
     for mode in SPEAKER_MODES:
         result = abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive)

@@ -147,7 +147,7 @@ def profile(
 
 
 def _profile_in(request: ProfileRun, page: bool) -> Profile:
-    """Measure into a locked folder, and write `profile.json` and the page."""
+    """Measure into a folder that is already locked, and write `profile.json` and page."""
     with on_disk("file_not_writable", path=request.folder):
         request.audio.mkdir(parents=True, exist_ok=True)
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -184,7 +184,7 @@ def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known(system: System) -> None:
-    """Raise UserError for an unknown codec, or a class of this process alone."""
+    """Raise UserError if a codec is unknown or given as a class or object, not a file."""
     name = system.codec
     if name is None and system.live is not None:
         raise UserError(
@@ -197,7 +197,7 @@ def _known(system: System) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert to JSON: non-finite numbers become None, NumPy's Python's."""
+    """Convert to JSON types: non-finite numbers to None, NumPy numbers to Python's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -52,7 +52,12 @@ def number_cell(value: float | None, form: str, reason: str | None) -> ProfileCe
 
 
 def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> str:
-    """Format the mean, with minimum and maximum by `ends`; `–` without values."""
+    """Format the mean, and (minimum–maximum) of several values; `–` without values.
+
+    Args:
+        form: format string of the mean, such as `{:.2f}`.
+        ends: that of minimum and maximum; None for `form`.
+    """
     if not values:
         return "–"
     mean, low, high = form.format(sum(values) / len(values)), min(values), max(values)
@@ -67,7 +72,12 @@ def row_of(
     section: str,
     render: Callable[[Mapping[str, Any]], Any],
 ) -> ProfileRow:
-    """Build a row from a section of each codec; `render` gives the text or cell."""
+    """Build a row with a cell per codec, from one section of each codec's results.
+
+    Args:
+        section: key of the section; a codec without its values gets `–` with the reason.
+        render: converts the section to the text or the cell.
+    """
     cells = []
     for codec in codecs.values():
         values = codec[section]
@@ -83,7 +93,11 @@ def row_of(
 
 
 def rows_of(codecs: Mapping[str, Any], renders: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> list[ProfileRow]:
-    """Build rows with the texts of `rows.yaml`; `renders` is by SECTION.KEY."""
+    """Build rows with the texts of `rows.yaml`, as `row_of` does.
+
+    Args:
+        renders: by `SECTION.KEY`: converts that section of a codec to the text or the cell.
+    """
     rows = []
     for name, render in renders.items():
         section, _, key = name.partition(".")

@@ -48,7 +48,7 @@ def measure_first_codebooks(
         texts: transcripts of the clips, by id.
 
     Raises:
-        NotApplicable: it has one codebook, or decodes all of them only.
+        NotApplicable: the codec has one codebook or several streams, or decodes only all codebooks.
     """
     clips = material.first_clips[: settings.robust_clips]
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
@@ -77,7 +77,7 @@ def codebook_counts(count: int) -> list[int]:
 
 
 def _codebooks(sent: Sent) -> int:
-    """Count the only stream's codebooks; raises NotApplicable."""
+    """Count the codebooks; raises NotApplicable unless one stream has two or more."""
     if not sent.streams:
         raise NotApplicable(Diagnostic("no_codebooks"))
     if len(sent.streams) != 1:
@@ -101,14 +101,14 @@ def measure_latent_bits(
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Round the latents of a few clips to fewer and fewer bits, and score them.
+    """Round the latents of a few clips to fewer and fewer bits, and score the output.
 
     Args:
         metrics: the metrics of the profile.
         texts: transcripts of the clips, by id.
 
     Raises:
-        NotApplicable: it sends no latents.
+        NotApplicable: the codec sends no latents.
     """
     if codec.info.latents is None:
         raise NotApplicable(Diagnostic("no_latents"))
@@ -143,7 +143,11 @@ def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> 
 def measure_speaker_swap(
     codec: Any, material: ProfileClips, settings: Settings, speakers: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Exchange the global codes of pairs of clips, and measure voice similarity."""
+    """Give clips the global codes of another speaker, and measure voice similarity.
+
+    Raises:
+        NotApplicable: the codec has no global codes, or the clips have only one speaker.
+    """
     clips, ids = material.first_clips, material.ids
     global_side = codec.info.global_side
     if not _has_global(encode(codec, clips[:1])[0], global_side):
@@ -170,7 +174,11 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
-    """Combine a clip's codes with another's global codes and side data."""
+    """Return `content`'s codes over time with `voice`'s codes once per clip.
+
+    Args:
+        global_side: keys of the side data that are taken from `voice` too.
+    """
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
     exchanged = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}

@@ -41,7 +41,7 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
 
 
 def ridge_scores(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
-    """Score other items by ridge regression, `(items, count)`."""
+    """Fit ridge regression to `count` classes, and score `others` `(items, count)`."""
     targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
     across = _dense(others @ features.T)
@@ -55,7 +55,7 @@ def ridge_scores(features: Any, classes: np.ndarray, count: int, others: Any) ->
 
 
 def principal_components(features: Any) -> np.ndarray:
-    """Compute the first principal components, scaled to a mean squared length of 1."""
+    """Compute the leading principal components of items, with mean squared length 1."""
     among = _dense(features @ features.T)
     rows = among.mean(axis=0)
     values, vectors = np.linalg.eigh(among - rows - rows[:, None] + among.mean())
@@ -72,7 +72,11 @@ def _dense(matrix: Any) -> np.ndarray:
 def train(
     features: np.ndarray, classes: np.ndarray, count: int, *, hidden: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Train the hidden-layer classifier, and return its log-probability function."""
+    """Fit an MLP with one hidden layer to `count` classes.
+
+    Returns:
+        A function from features to log-probabilities, `(items, count)`.
+    """
     from scipy.optimize import minimize
 
     shapes = _shapes(features.shape[1], count, hidden)
@@ -102,7 +106,7 @@ def _unflatten(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarr
 
 
 def _forward(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the input of each layer, and the scores of the last."""
+    """Return each layer's input, and last the scores; weights and biases alternate."""
     out = [features]
     for layer in range(0, len(layers), 2):
         scores = out[-1] @ layers[layer] + layers[layer + 1]

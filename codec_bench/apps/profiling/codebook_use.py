@@ -55,7 +55,7 @@ class CodebookCounts:
 
     @classmethod
     def of(cls, codes: np.ndarray, cardinality: int) -> CodebookCounts:
-        """Count codes, `(codebooks, frames)`; raises UserError out of range."""
+        """Count codes `(codebooks, frames)`; raises UserError if one is out of range."""
         outside = ((codes < 0) | (codes >= cardinality)).sum(axis=1)
         if outside.any():
             worst = int(outside.argmax())
@@ -190,7 +190,7 @@ def _entropies(books: Sequence[CodebookUse]) -> tuple[list[float], list[float]]:
 
 
 def _use(row: np.ndarray) -> CodebookUse:
-    """Utilisation, dead entries, entropies and perplexity of one codebook's counts."""
+    """Compute utilisation, dead entries, entropies and perplexity from entry counts."""
     tokens, used = int(row.sum()), int(np.count_nonzero(row))
     if not tokens:
         return CodebookUse(0, 0, len(row), None, None, None, None)
@@ -200,7 +200,7 @@ def _use(row: np.ndarray) -> CodebookUse:
 
 
 def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntropy:
-    """Estimate the entropy of a frame, each codebook conditioned on the one before."""
+    """Estimate a frame's entropy as a chain: each codebook given the one before it."""
     tokens = counts.frames
     if not tokens:
         return JointEntropy(0, 0, None, None, None, Diagnostic("no_codes"))
@@ -234,7 +234,7 @@ class RateCounter:
         self._items = self._latent_frames = 0
 
     def add(self, codes: Sent) -> None:
-        """Count one item; all items have the same streams."""
+        """Count the codes, latents or packets of one item; all have the same streams."""
         self._items += 1
         self._seconds += codes.duration_s
         if isinstance(codes, Latents):
@@ -287,7 +287,7 @@ class RateCounter:
         return out
 
     def _of_latents(self, dimensions: int, rate_hz: float) -> dict[str, Any]:
-        """Return the same keys for a continuous codec, with the reason why it has no bits."""
+        """Return the keys of `result` for a continuous codec, with None for bitrates."""
         reason = not_discrete(dimensions, rate_hz)
         rates = ("declared", "nominal", "measured", "packets_and_side", "entropy_coded", "joint")
         return {
@@ -330,6 +330,7 @@ class _RateStream:
         self._waiting = []
 
     def result(self, seconds: float) -> dict[str, Any]:
+        """Return a stream's bitrates and use as JSON values; `seconds` of audio in all."""
         self._count()
         codebooks, cardinality, frame_rate_hz, name = self.facts
         use = summarise(self._counts)
@@ -369,7 +370,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _binned(row: np.ndarray) -> list[int]:
-    """Counts by entry; above `HISTOGRAM_BINS` entries, sums over neighbouring entries."""
+    """Return counts by entry; above `HISTOGRAM_BINS`, sums of neighbouring entries."""
     if len(row) <= HISTOGRAM_BINS:
         return row.tolist()
     edges = np.linspace(0, len(row), HISTOGRAM_BINS + 1).astype(int)[:-1]

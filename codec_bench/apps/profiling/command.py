@@ -69,7 +69,7 @@ def _describe_saved(folder: Path, count: int) -> str:
 
 
 def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
-    """Build all tables; codecs are spread over as many blocks as `width` columns need."""
+    """Build all terminal tables; codecs that do not fit into `width` get further ones."""
     names = list(profile["codecs"])
     heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []
@@ -101,6 +101,7 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
 
 
 def _block(shown: list[ProfileSection], labels: list[str], places: list[int]) -> Table:
+    """Build the table of the codecs at `places`; rows without values are excluded."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for text in labels:
@@ -128,7 +129,7 @@ def _text(cell: ProfileCell) -> Text:
 
 
 def _quality(profile: Mapping[str, Any]) -> Summary:
-    """Convert the metrics of all codecs to a run's summary, for `summary_table`."""
+    """Collect all codecs' quality metrics as a run's summary, for `summary_table`."""
     systems = {}
     for name, codec in profile["codecs"].items():
         if "metrics" in codec["quality"]:
@@ -139,6 +140,7 @@ def _quality(profile: Mapping[str, Any]) -> Summary:
 
 
 def _delta_rates(profile: Mapping[str, Any]) -> Group:
+    """Build the table of Bjøntegaard delta rates against the anchor."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("metric", "codec", "BD-rate", ""):
         table.add_column(column, justify="right" if column == "BD-rate" else "left")
@@ -149,6 +151,7 @@ def _delta_rates(profile: Mapping[str, Any]) -> Group:
 
 
 def _findings(profile: Mapping[str, Any]) -> Any:
+    """Build the table of suspect and failed checks, or a line if there are none."""
     rows = findings(profile)
     if not rows:
         return Text("checks: nothing suspect", style="bold")

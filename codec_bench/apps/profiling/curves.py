@@ -18,7 +18,7 @@ from codec_bench.stats.bd_rate import bd_rate
 
 
 def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """Group codecs by family, from their labels."""
+    """Group codecs by family; `labels` are their display names."""
     members: dict[str, list[str]] = {}
     for name, label in labels.items():
         members.setdefault(family(label), []).append(name)
@@ -29,6 +29,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
     """Build quality over bitrate for each metric and codec family, by rising bitrate.
 
     Args:
+        groups: codecs by family.
         quality: for each codec the summary entries of its metrics; codecs without any are excluded.
 
     Returns:
@@ -58,7 +59,11 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
 
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Compute each family's Bjøntegaard delta rate by metric, or a reason."""
+    """Compute the Bjøntegaard delta rate of each family against the family `anchor`.
+
+    Returns:
+        By metric and family {"value", "reason"}; a reason where the value is None.
+    """
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():
         points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
@@ -87,7 +92,7 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def find_quality_drops(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Report where quality falls although the bitrate rises in a family.
+    """Find where quality falls although the bitrate rises, by the codec that falls.
 
     Overlapping intervals are `ok`, since the difference may be chance; others are `suspect`.
     """

@@ -53,7 +53,7 @@ class GilbertElliott:
         return self.bad * self.in_bad + (1 - self.bad) * self.in_good
 
     def draw(self, frames: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw a mask of lost frames, bool `(frames,)`."""
+        """Draw a mask of lost frames, bool `(frames,)`; True is lost."""
         chance, lots = rng.random(frames), rng.random(frames)
         mask = np.zeros(frames, bool)
         bad = bool(rng.random() < self.bad)
@@ -72,7 +72,7 @@ class GilbertElliott:
 
 
 def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
-    """Draw a random mask of lost frames, bool `(frames,)`, at least one."""
+    """Draw a mask, bool `(frames,)`, with the share `rate` (at least one frame) lost."""
     mask = np.zeros(frames, bool)
     mask[np.random.default_rng(seed).permutation(frames)[: max(1, round(rate * frames))]] = True
     return mask
@@ -150,14 +150,20 @@ def _shapes(sent: Sent) -> list[tuple[int, ...]]:
 
 
 def _stream(one: CodeStream, other: CodeStream, slowest: CodeStream, source: np.ndarray) -> CodeStream:
-    """Rearrange a stream's codes by frames of the slowest stream."""
+    """Replace a stream's codes for lost frames; `slowest` is the stream of frames."""
     places = np.arange(np.shape(one.values)[1])
     frame = np.minimum((places * (slowest.frame_rate_hz / one.frame_rate_hz) + 1e-9).astype(int), source.size - 1)
     return replace(one, values=_columns(np.asarray(one.values), np.asarray(other.values), frame, source))
 
 
 def _columns(values: np.ndarray, silent: np.ndarray, frame: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Rearrange columns `(rows, places)` by frame and source."""
+    """Replace columns of `values` by those of the source frames, or by silence.
+
+    Args:
+        values, silent: `(rows, columns)` for the audio and for silence.
+        frame: the frame of each column.
+        source: for each frame, the frame to use or `SILENT`.
+    """
     first = np.searchsorted(frame, np.arange(source.size))
     length = np.bincount(frame, minlength=source.size)
     origins = source[frame]

@@ -69,7 +69,7 @@ def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
     """Compute entropy rates, and the exponents of Zipf and Heaps, as JSON values.
 
     Args:
-        seed: decides the halves of Zipf's law.
+        seed: splits the counts for Zipf's exponent: half rank the entries, half are fitted.
 
     Raises:
         NotApplicable: there are no codes over time.
@@ -85,6 +85,7 @@ def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
 
 
 def _of_stream(stream: TokenStream, seed: int) -> dict[str, Any]:
+    """Compute entropy rates and Zipf and Heaps exponents of one stream's codebooks."""
     books = range(stream.codebooks)
     rows = [[values[book] for _, values in stream.sequences] for book in books]
     counts = [np.bincount(np.concatenate(row), minlength=stream.cardinality) for row in rows]
@@ -98,7 +99,7 @@ def _of_stream(stream: TokenStream, seed: int) -> dict[str, Any]:
 
 
 def _over_books(order: int, rates: list[EntropyRate], stream: TokenStream) -> dict[str, Any]:
-    """Sum the codebooks' entropy rates, or give the reason of one without a rate."""
+    """Sum the codebooks' entropy rates of one order; None with a reason if one lacks."""
     worst = min(rates, key=lambda rate: rate.coverage or 0.0)
     reason = worst.reason
     bits = None if reason else sum(rate.bits or 0.0 for rate in rates)
@@ -118,7 +119,9 @@ def _over_streams(order: int, streams: list[dict[str, Any]], per_s: float) -> di
 def transformer(
     corpus: TokenCorpus, spoken: SpokenContent, *, steps: int, seed: int, alive: Callable[[], None]
 ) -> dict[str, Any]:
-    """Bits of codes under a small transformer, per second, token, phone, character.
+    """Train a small transformer per stream, and return the bits of other clips' codes.
+
+    They are per second, token, phone and character; the last two are None without alignments or texts in `spoken`.
 
     Raises:
         NotApplicable: there are no codes over time, or a stream has too few of them or too many entries.
@@ -176,7 +179,7 @@ def grassberger_bits(counts: np.ndarray) -> float:
 
 
 def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[EntropyRate]:
-    """Estimate one codebook's entropy rates by `ORDERS`, from each clip."""
+    """Estimate the entropy of a code given those before it, for each of `ORDERS`."""
     rates: list[EntropyRate] = []
     bound = math.log2(cardinality)
     for order in ORDERS:
@@ -189,7 +192,7 @@ def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[Ent
 
 
 def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> EntropyRate:
-    """Estimate one entropy rate; None with a reason if too few n-grams were seen."""
+    """Estimate the entropy given `order - 1` codes; None if too few n-grams were seen."""
     contexts, grams = _ngrams(sequences, cardinality, order)
     if not len(grams):
         return EntropyRate(None, None, 0, 0, Diagnostic("no_such_order", order=order))
@@ -208,7 +211,7 @@ def _coverage(counts: np.ndarray) -> float:
 
 
 def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number each n-gram and its context, int64 `(n-grams,)`."""
+    """Number the contexts and the n-grams, both int64 `(n-grams,)`, in this order."""
     long = [np.asarray(s, np.int64) for s in sequences if len(s) >= order]
     if not long:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -221,7 +224,11 @@ def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tu
 
 
 def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
-    """Estimate Zipf's exponent from counts; None below two used entries."""
+    """Estimate Zipf's exponent; half the counts rank the entries, half are fitted.
+
+    Returns:
+        The exponent; None below two used entries.
+    """
     if counts.sum() < 2 or np.count_nonzero(counts) < 2:
         return None
     half = np.random.default_rng(seed).binomial(counts, 0.5)
@@ -235,7 +242,7 @@ def _both(half: np.ndarray, other: np.ndarray) -> list[tuple[np.ndarray, np.ndar
 
 
 def _exponent(counts: np.ndarray) -> float:
-    """Find the most likely exponent of counts in the order of their ranks."""
+    """Fit Zipf's exponent by maximum likelihood to counts in rank order."""
     from scipy.optimize import brentq
 
     logs = np.log(np.arange(1, len(counts) + 1))
@@ -252,7 +259,7 @@ def _exponent(counts: np.ndarray) -> float:
 
 
 def heaps_exponent(counts: np.ndarray) -> float | None:
-    """Estimate Heaps' exponent, 0 to 1; None below ten codes."""
+    """Estimate Heaps' exponent, 0 to 1, from counts by entry; None below ten codes."""
     total = int(counts.sum())
     if total < 10:
         return None
@@ -261,7 +268,7 @@ def heaps_exponent(counts: np.ndarray) -> float | None:
 
 
 def _different(counts: np.ndarray, sample_size: int) -> float:
-    """Compute the expected number of different entries in a sample of the codes."""
+    """Compute the expected number of distinct entries in a sample of the codes."""
     from scipy.special import gammaln
 
     total, sizes = int(counts.sum()), counts[counts > 0].astype(np.float64)

@@ -49,7 +49,7 @@ _WARM_STEPS = 3
 
 
 def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Measure the look-ahead of a codec.
+    """Measure the look-ahead and delay of a codec, in samples and ms.
 
     Raises:
         NotApplicable: equal inputs give different outputs, or no change of the input changes the output.
@@ -119,7 +119,7 @@ def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
 
 
 def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
-    """Compare the declared look-ahead with the measured one."""
+    """Build the finding that compares declared and measured look-ahead."""
     beyond = latency["beyond_frame_samples"]
     if info.causal is None:
         return finding("causal label", "not applicable", Diagnostic("causality_not_declared"))
@@ -131,7 +131,7 @@ def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changes(num_samples: int, hop: int | None) -> list[int]:
-    """Choose five changes within a frame, and both ends of another frame."""
+    """Choose samples where the input changes; `hop` is the samples of a frame, if any."""
     step = hop or num_samples // 41
     inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
     first, second = (int(share * num_samples) // step * step for share in _PLACES)
@@ -140,7 +140,11 @@ def _changes(num_samples: int, hop: int | None) -> list[int]:
 
 
 def measure_streaming(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Stream one clip step by step, and compare with encoding the complete clip."""
+    """Stream one clip step by step: time, lag, and difference from offline coding.
+
+    Raises:
+        NotApplicable: the codec cannot stream.
+    """
     stream = open_stream(codec)
     if isinstance(stream, str):
         raise NotApplicable(stream)
@@ -181,7 +185,7 @@ def measure_streaming(codec: Any, material: ProfileClips, settings: Settings) ->
 
 
 def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
-    """Return the largest lag of queued steps that arrive every `step_ms`."""
+    """Return the largest delay of steps that arrive every `step_ms` and queue, in ms."""
     done = lag = 0.0
     for number, cost in enumerate(costs_ms):
         arrives = (number + 1) * step_ms
@@ -195,9 +199,9 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
 
 
 def _equal_codes(streamed: list[Sent], late: list[Sent], offline: Sent) -> float | None:
-    """Share of streamed codes or latents equal to the offline ones; None without any.
+    """Return the share of streamed codes equal to the offline ones; None without any.
 
-    The codes of silence after the clip count as far as the whole signal has codes there.
+    Codes in `late`, of silence after the clip, count as far as the whole signal has codes there.
     """
     if isinstance(offline, Latents):
         joined = np.concatenate([np.asarray(p.values) for p in (*streamed, *late) if isinstance(p, Latents)], axis=1)

@@ -65,7 +65,11 @@ class LossyLink:
         return {repair: _fault(partial(self.decode_with_losses, repair, [0], nothing)) for repair in REPAIRS}
 
     def decode_with_losses(self, repair: str, which: Sequence[int], masks: Sequence[np.ndarray]) -> list[Audio]:
-        """Decode the clips at positions `which` with the frames in `masks` lost."""
+        """Decode the clips at positions `which` with the frames in `masks` lost.
+
+        Args:
+            repair: `own` for the codec's concealment, `repeat` for the last frame, otherwise encoded silence.
+        """
         pieces = [self.clips[k] for k in which]
         if repair == "own":
             if not callable(getattr(self._codec, "conceal", None)):
@@ -117,7 +121,7 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
 def _point(
     link: LossyLink, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
-    """Measure quality at one loss rate and channel model, for each repair."""
+    """Measure quality at one loss rate and channel, `random` or `bursts`, by repair."""
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
     if channel == "bursts":
         model = GilbertElliott.of(rate, settings.loss_burst_frames)
@@ -173,7 +177,7 @@ def _recovery(link: LossyLink, repair: str, settings: Settings) -> dict[str, Any
 
 
 def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
-    """Choose up to `count` loud (clip, frame) pairs in the first halves of the clips."""
+    """Choose up to `count` (clip, frame) pairs of high power, early in the clips."""
     loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
         edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
@@ -191,7 +195,7 @@ def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, 
 
 
 def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """Indices of windows whose difference, relative to the mean power, is too large."""
+    """Return indices of windows that differ, relative to the mean power, by too much."""
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)
@@ -200,7 +204,7 @@ def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, 
 
 
 def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Flip single bits of a clip, and measure the damage; raises NotApplicable."""
+    """Flip random bits, one at a time, and measure the damage; raises NotApplicable."""
     (clip,) = material.cut(1, settings.loss_s)
     (sent,), (undisturbed,) = recode(codec, [clip])
     if isinstance(sent, Latents):
@@ -225,7 +229,7 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
 
 
 def flip_random_bit(sent: Codes, rng: np.random.Generator) -> Codes:
-    """Flip a random bit, redrawn if the code would not exist; raises NotApplicable."""
+    """Flip a random bit, so that codes stay valid; NotApplicable if there are no bits."""
     sizes = [8 * len(packet) for packet in sent.packets]
     sizes = sizes or [_bits(stream) * stream.values.size for stream in sent.streams]
     if not sum(sizes):

@@ -71,7 +71,7 @@ def measure_association(counts: np.ndarray, *, seed: int) -> list[PhoneAssociati
 
 
 def _measure_table(table: np.ndarray, rng: np.random.Generator) -> PhoneAssociation:
-    """Mutual information and purities of counts `(codes, phones)`, with chance levels."""
+    """Compute mutual information and purities of counts `(codes, phones)`, and chance."""
     table = table[table.any(axis=1)][:, table.any(axis=0)]
     frames, codes, phones = int(table.sum()), *table.shape
     if not frames:
@@ -91,7 +91,7 @@ def _measure_table(table: np.ndarray, rng: np.random.Generator) -> PhoneAssociat
 
 
 def _independent(table: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Draw tables with the same margins and independent codes and phones."""
+    """Draw random tables with the same margins, to estimate chance levels."""
     from scipy.stats import random_table
 
     if min(table.shape) == 1:  # there is only this one, and scipy 1.17 draws negative numbers
@@ -101,7 +101,7 @@ def _independent(table: np.ndarray, rng: np.random.Generator) -> list[np.ndarray
 
 
 def _measures(table: np.ndarray) -> tuple[float, float, float]:
-    """Compute bits, phone purity and cluster purity of `(codes, phones)`."""
+    """Compute mutual information, phone and cluster purity from `(codes, phones)`."""
     frames = table.sum()
     bits = entropy_bits(table.sum(axis=1)) + entropy_bits(table.sum(axis=0)) - entropy_bits(table)
     return max(0.0, float(bits)), float(table.max(axis=1).sum() / frames), float(table.max(axis=0).sum() / frames)

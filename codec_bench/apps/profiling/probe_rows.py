@@ -41,6 +41,7 @@ def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
 
 
 def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
+    """Format a probe's accuracy in %, next to log-mel and chance."""
     result = probes["tasks"][task]
     if result["state"] != "ok":
         return ProfileCell("–", result["reason"])
@@ -80,7 +81,7 @@ def _points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[li
 
 
 def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of all codecs."""
+    """Build the section of entropy rates, transformer bits, and Zipf and Heaps."""
     rows = [_order(codecs, index, order) for index, order in enumerate(ORDERS)]
     rows += rows_of(
         codecs,
@@ -127,7 +128,7 @@ def _spread(key: str, language: Mapping[str, Any]) -> ProfileCell:
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build each codec's line: [position, bits per second]."""
+    """Build each codec's line of entropy rates: [order, bits per second]."""
     lines = []
     for text, codec in zip(labels, codecs.values()):
         if codec["language"]["state"] != "ok":

@@ -86,7 +86,7 @@ def measure(
     seed: int,
     alive: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Run all probes, as JSON values; a probe without its labels has a reason.
+    """Run all probes, and return accuracies as JSON values, or a reason for each.
 
     Args:
         sounds: the encoded clips, by id.
@@ -126,7 +126,7 @@ def _key(name: str) -> bytes:
 
 
 def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
-    """Codes of each clip at the highest frame rate, and that rate; first channel only."""
+    """Return each clip's one-hot columns per frame, and the frame rate; first channel."""
     streams = corpus.streams
     rate_hz = max(stream.frame_rate_hz for stream in streams)
     parts: dict[str, list[np.ndarray]] = {}
@@ -159,7 +159,7 @@ def _hold_codes(codes: np.ndarray, rate_hz: float, target_hz: float) -> np.ndarr
 
 
 def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> ProbeClip:
-    """Sample log-mel and pitch of a clip at the middles of its code frames."""
+    """Compute log-mel and F0 of a clip at the middles of its code frames."""
     from codec_bench.kernels.pitch.cpu import track
     from codec_bench.networks.log_mel import log_mels
 
@@ -172,6 +172,7 @@ def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) ->
 
 
 def _of_clips(clips: list[ProbeClip], classes: list[str], folds: np.ndarray, units: list[str]) -> _ProbeItems:
+    """Build one item per clip; `units` are the clusters of the confidence interval."""
     rows = [np.full(clip.codes.size, n) for n, clip in enumerate(clips)]
     shares = [np.full(clip.codes.size, 1 / len(clip.codes)) for clip in clips]
     columns = np.concatenate([clip.codes.ravel() for clip in clips])
@@ -183,7 +184,7 @@ def _of_clips(clips: list[ProbeClip], classes: list[str], folds: np.ndarray, uni
 def _of_frames(
     clips: list[ProbeClip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels
 ) -> _ProbeItems:
-    """Build the items of (clip, frame) pairs."""
+    """Build one item per (clip, frame), with folds by speaker; `classes` are labels."""
     codes = np.stack([clips[clip].codes[frame] for clip, frame in chosen])
     rows = np.repeat(np.arange(len(chosen)), codes.shape[1])
     speakers = [labels.speakers[clips[clip].name] for clip, _ in chosen]
@@ -194,7 +195,7 @@ def _of_frames(
 
 
 def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: int) -> Any:
-    """Build one-hot features of a mean squared length of 1, for used columns."""
+    """Build a CSR matrix of the used columns, with rows of mean squared length 1."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(columns, return_inverse=True)
@@ -204,7 +205,7 @@ def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: in
 
 
 def _by_speaker(speakers: list[str]) -> np.ndarray:
-    """Assign folds to two or more speakers by hash; raises NotApplicable."""
+    """Assign each item the fold of its speaker; NotApplicable for a single speaker."""
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
         raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))
@@ -256,6 +257,7 @@ def _phone(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
 
 
 def _pitch(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
+    """Build the pitch task: classify voiced frames into fifths of F0."""
     frames = [
         (number, frame) for number, clip in enumerate(clips) if clip.name in labels.speakers
         for frame in np.flatnonzero(clip.f0_hz > 0).tolist()
@@ -281,7 +283,7 @@ _TASKS: Mapping[str, Callable[[list[ProbeClip], Labels, int], _ProbeItems]] = {
 
 
 def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
-    """Cross-validated accuracy of each probe on codes and on log-mel, with chance."""
+    """Cross-validate each probe on codes and log-mel: accuracies, intervals, chance."""
     counts = np.bincount(task.classes)
     results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),

@@ -23,7 +23,7 @@ _SAME_DB = 200
 
 
 def loss(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of lost frames, recovery and bit errors."""
+    """Build the section of lost frames, recovery and bit errors."""
     measured = [c["loss"] for c in codecs.values() if c["loss"]["state"] == "ok"]
     row = partial(row_of, codecs)
     rows: list[ProfileRow] = []
@@ -63,6 +63,7 @@ def _undisturbed(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def _at(metric: str, index: int, section: Mapping[str, Any]) -> ProfileCell:
+    """Format a metric at one loss point: with the best repair / with silence."""
     by_repair = {repair: one[metric] for repair, one in section["points"][index]["quality"].items()}
     repaired, bare = by_repair.get(section["repair"]), by_repair.get("silence")
     texts = [_number(repaired), _number(bare)]
@@ -72,6 +73,7 @@ def _at(metric: str, index: int, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def _recovery(section: Mapping[str, Any]) -> ProfileCell:
+    """Format the median recovery time in ms, with the longest in parentheses."""
     recovery = section["recovery"]
     if recovery["reason"] is not None:
         return ProfileCell("–", recovery["reason"])
@@ -96,7 +98,7 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
 
 
 def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of quality by the number of codebooks decoded."""
+    """Build the section of quality by the number of codebooks decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = {name: facts["unit"] for section in measured for name, facts in section["metrics"].items()}
     description = "The number of the first codebooks that are decoded, and the value with these."
@@ -137,7 +139,7 @@ def _measured(
 
 
 def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of bitrate and quality by the bits of a rounded latent."""
+    """Build the section of bitrate and quality by the bits of a rounded latent."""
     measured = [c["latent_bits"] for c in codecs.values() if c["latent_bits"]["state"] == "ok"]
     metrics = {name: facts["unit"] for section in measured for name, facts in section["metrics"].items()}
     description = (
@@ -161,7 +163,7 @@ def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Plot each metric over the bitrate of rounded latents."""
+    """Build the plots of each metric over the bitrate of rounded latents."""
     points = lambda section, m: [[p["bps"] / 1000, p["quality"][m]["value"]] for p in section["points"]]  # noqa: E731
     courses = [
         (metric, facts, label, points(section, metric))
@@ -171,7 +173,7 @@ def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[d
 
 
 def swap(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of voice similarity after the global part was exchanged."""
+    """Build the section of voice similarity after an exchange of global codes."""
     kinds = ("to_voice", "to_content", "kept", "apart")
     rows = rows_of(codecs, {f"speaker_swap.{kind}": partial(_similar, kind) for kind in kinds})
     return section_of("swap", rows)
@@ -187,7 +189,11 @@ Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]
 
 
 def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict[str, Any]]:
-    """Build a plot for each metric with points, as `figures.js` draws it."""
+    """Build a plot for each metric with points, as `figures.js` draws it.
+
+    Args:
+        courses: (metric, its unit and direction, codec, points) for each line.
+    """
     figures: dict[str, dict[str, Any]] = {}
     for metric, facts, label, points in courses:
         higher = facts["higher_is_better"]
@@ -200,7 +206,7 @@ def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict
 
 
 def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list[list[float]]:
-    """Return (percent lost, value) from no loss on; or empty."""
+    """Return [percent lost, value] for random loss, starting at 0; empty if unknown."""
     points = [
         [100 * point["rate"], value]
         for point in section["points"]
@@ -212,7 +218,7 @@ def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list
 
 
 def stability(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of the section."""
+    """Build the section of stability: re-encoding, and small changes of the input."""
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
     if not measured:
         return section_of("stability", [])
@@ -239,7 +245,7 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Plot equal codes and output quality over noise in the input."""
+    """Build the plots of equal codes and of quality over the SNR of the input."""
     same: list[Course] = []
     quality: list[Course] = []
     for label, section, metric, facts in _measured(profile, labels, "stability"):

@@ -82,7 +82,7 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """List (metrics, family, value, reason), grouped by reason."""
+    """List (metrics, family, value, reason); metrics with the same result share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
@@ -110,6 +110,7 @@ def head(profile: Mapping[str, Any], name: str) -> str:
 
 
 def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
+    """Build the section of phone association and ABX; it is empty if not measured."""
     if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
         return section_of("phones", [])
     rows = rows_of(
@@ -143,6 +144,7 @@ _ABX = {
 
 
 def _abx(which: str, mode: str, abx: Mapping[str, Any]) -> ProfileCell:
+    """Format the ABX error of each stream in %, `within` or `across` speakers."""
     errors = [stream[which.replace(" ", "_")][mode] for stream in abx["streams"]]
     texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in errors]
     known = any(one["error"] is not None for one in errors)
@@ -218,6 +220,7 @@ def _memory(memory: Mapping[str, Any], key: str) -> ProfileCell:
 
 
 def _ahead(latency: Mapping[str, Any], key: str) -> ProfileCell:
+    """Format `latency[key]`; with `≥` if the codec looks at the complete signal."""
     value = latency[key]
     text = f"{value:.1f}" if key.endswith("ms") else f"{value:,}"
     if latency["whole_signal"]:

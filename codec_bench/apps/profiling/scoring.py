@@ -29,7 +29,7 @@ class SectionScorer:
 
     @cached_property
     def facts(self) -> dict[str, dict[str, Any]]:
-        """Unit, direction and protocol of each metric."""
+        """The unit, direction and protocol of each metric, by name."""
         from codec_bench.metrics import build_metric
 
         metrics = {name: build_metric(name) for name in self.metrics}

@@ -211,7 +211,7 @@ def codecs_measured(folder: Path) -> list[str]:
 
 
 def _marks(request: ProfileRun) -> dict[str, str]:
-    """Hashes of the request and of the finished profile that it replaces."""
+    """Hash the request and the finished `profile.json` that it will replace."""
     before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
     return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
@@ -230,7 +230,7 @@ def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
 
 
 def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
-    """Measure the sections of one codec at position `number`."""
+    """Measure one codec, and return its results by section; `number` is its position."""
     players = {sample: str(run.audio / f"{number + 1}-{index + 1}.flac") for index, sample in enumerate(run.players)}
     for path in players.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
@@ -261,7 +261,7 @@ def _relative(path: str, folder: Path) -> str:
 
 
 def _early_names(run: ProfileRun) -> dict[str, str]:
-    """Display names before measuring; custom code is loaded to read its name."""
+    """Return display names before measuring; custom code is loaded to read its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
     for system in run.systems:
         loaded[system.name] = {"info": {"state": "not measured"}}
@@ -273,7 +273,7 @@ def _early_names(run: ProfileRun) -> dict[str, str]:
 
 
 def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Display names of the codecs: from `info` if it is unique, else as typed."""
+    """Return display names: the codec's own if it is unique, otherwise as typed."""
     itself = [s.name for s in request.systems if s.names_itself]
     own_names = {n: results[n]["info"]["name"] for n in itself if results[n]["info"]["state"] == "ok"}
     used = [*own_names.values(), *(n for n in results if n not in own_names)]
@@ -291,7 +291,7 @@ def _gather_findings(sections: dict[str, Any]) -> None:
 
 
 def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None:
-    """Add the section `quality` to every codec: metrics, or the reason."""
+    """Measure quality, and set `quality` in each codec's results: metrics or a reason."""
     sound = [name for name, sections in results.items() if sections["rate"]["state"] == "ok"]
     for name, sections in results.items():
         reason = Diagnostic("no_metric") if not run.metrics else None
@@ -344,8 +344,7 @@ def measure_quality(
     """Measure the metrics of all codecs in one run, and summarise each codec.
 
     All codecs share one run, so features of references are computed once. A codec whose workers hang or die while
-    loading
-    fails, and the others run without it.
+    loading fails, and the others run without it.
 
     Args:
         evaluation: the codecs, the metrics and the data.
@@ -382,7 +381,7 @@ def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
 
 
 def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Summarise a run: state, reason, metrics and failures of each codec."""
+    """Summarise a run by codec: state, reason, metrics and failures."""
     summary = summarise(open_run(folder), suspects=suspects)
     entries = {}
     for codec in codecs:

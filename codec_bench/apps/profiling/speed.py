@@ -66,7 +66,7 @@ class PeakMemory:
             torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def result(self) -> dict[str, Any]:
-        """Return peaks in bytes, and whether they cover the whole process."""
+        """Return the peaks in bytes, and whether they cover the process since its start."""
         out: dict[str, Any] = {"resident_bytes": _peak_resident(), "resident_since_start": self.since_start}
         if self._gpu:
             import torch
@@ -76,6 +76,7 @@ class PeakMemory:
 
 
 def _peak_resident() -> int:
+    """Return the peak resident memory of this process in bytes."""
     try:
         match = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
     except OSError:
@@ -87,7 +88,7 @@ def _peak_resident() -> int:
 
 
 def threads() -> dict[str, Any]:
-    """Return the threads of loaded libraries, and the cores of this process."""
+    """Return the thread counts of torch and OpenMP, and the usable cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     out: dict[str, Any] = {"cores": cores}
     if "torch" in sys.modules:
@@ -100,7 +101,7 @@ def threads() -> dict[str, Any]:
 
 
 def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
-    """Build a codec, and return it with the seconds and memory of loading."""
+    """Build a codec; return it, and the seconds and memory that loading took."""
     memory = PeakMemory(device)
     start = perf_counter()
     codec = build()
@@ -108,7 +109,7 @@ def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
 
 
 def measure_single(codec: Any, material: ProfileClips, settings: Settings, device: str) -> dict[str, Any]:
-    """Measure real-time factors of one clip at a time."""
+    """Measure encoding and decoding of one clip: median real-time factors and memory."""
     clip = material.exactly(settings.clip_s)
     decode(codec, encode(codec, [clip]), [clip])
     memory = PeakMemory(device)
@@ -148,7 +149,7 @@ class BatchClock:
         self._memory = PeakMemory(self._device)
 
     def add(self, audio_s: float, items: int, encode_s: float, decode_s: float) -> None:
-        """Count one batch."""
+        """Add one batch: its audio in seconds, items, and times of encoding and decoding."""
         self._audio_s += audio_s
         self._items += items
         self._batches += 1
@@ -158,7 +159,7 @@ class BatchClock:
             self._peak[key] = max(self._peak.get(key, 0), value)
 
     def result(self) -> dict[str, Any]:
-        """Return hours of audio per hour, and the conditions."""
+        """Return throughput as hours of audio per hour, with the totals and peak memory."""
         wall_s = self._encode_s + self._decode_s
         per_hour = lambda seconds: self._audio_s / seconds if seconds > 0 else None  # noqa: E731
         return {
@@ -174,7 +175,7 @@ class BatchClock:
 
 
 def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Count multiply-adds of encoder and decoder, and parameters, or NotApplicable."""
+    """Count multiply-adds per second, and parameters; NotApplicable without a module."""
     modules = _modules(codec)
     if not modules:
         raise NotApplicable(Diagnostic("no_module"))
@@ -196,7 +197,7 @@ def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -
 
 
 def _modules(codec: Any) -> list[Any]:
-    """List the outermost torch modules in an object's attributes."""
+    """Find the outermost torch modules in the attributes of a codec, recursively."""
     if "torch" not in sys.modules:
         return []
     from torch import nn
@@ -205,6 +206,7 @@ def _modules(codec: Any) -> list[Any]:
     seen: set[int] = set()
 
     def look(value: Any, depth: int) -> None:
+        """Record the modules in `value` and its members, down to `_DEPTH` levels."""
         if id(value) in seen or depth > _DEPTH:
             return
         seen.add(id(value))
@@ -222,6 +224,7 @@ def _modules(codec: Any) -> list[Any]:
 
 
 def _state(modules: list[Any]) -> dict[str, int]:
+    """Count parameters and float buffers, each storage once."""
     parameters = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
     tensors = [b for m in modules for b in m.buffers() if b.is_floating_point() and b.numel() > 1]
     buffers = {b.untyped_storage().data_ptr(): b.numel() for b in tensors}
@@ -236,7 +239,7 @@ def count_parameters(used: set[int], modules: list[Any]) -> int:
 
 
 def _counting() -> Any:
-    """Build the class that counts torch's operations, importing torch late."""
+    """Build the context manager that counts torch's multiply-adds; imports torch late."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves

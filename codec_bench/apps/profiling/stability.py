@@ -37,7 +37,7 @@ _OTHER_HZ, _OTHERWISE_HZ = 44_100, 48_000
 
 
 def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Measure re-encoding, and small changes of the input, on a few clips."""
+    """Measure repeated re-encoding, and small changes of the input, on a few clips."""
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
@@ -79,7 +79,7 @@ def _changed(
     plain: tuple[Sequence[Sent], Sequence[Audio]],
     scorer: SectionScorer,
 ) -> dict[str, Any]:
-    """Measure one change of the clips, or give the reason."""
+    """Measure one change of the input against `plain`; an error becomes the reason."""
     facts = {"change": change.name, "noise_db": change.noise_db}
     try:
         inputs = [change.make(clip, index) for index, clip in enumerate(clips)]
@@ -121,7 +121,7 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """SNR in dB of other latents against the first, without means; None if no latents."""
+    """Return the SNR of other latents in dB; None if there are no latents."""
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None
@@ -195,7 +195,7 @@ def _gain(gain_db: float) -> Perturbation:
 
 
 def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio], Undone]:
-    """Build a delay by some samples at a rate, and the alignment that undoes it."""
+    """Build a delay of the input by `samples(rate)`, and the alignment of its output."""
 
     def later(clip: Audio, index: int) -> Audio:
         padded = np.pad(clip.samples, ((0, 0), (samples(clip.sample_rate_hz), 0)))
@@ -233,7 +233,7 @@ def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
 
 
 def impulse_response(rate_hz: int, seed: int) -> np.ndarray:
-    """Build the impulse response: 1, and a tail of -5 dB with 60 dB in 0.5 s."""
+    """Build a room impulse response: 1, and a tail of -5 dB that falls 60 dB in 0.5 s."""
     count = round(_DECAY_S * rate_hz)
     tail = np.random.default_rng(seed).standard_normal(count) * 10 ** (-3 * np.arange(1, count + 1) / count)
     return np.concatenate([[1.0], tail * np.sqrt(10 ** (-_DIRECT_DB / 10) / np.square(tail).sum())])

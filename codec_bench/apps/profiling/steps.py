@@ -92,6 +92,7 @@ class Measuring(Checking):
     _is_coded = False
 
     def _loaded(self) -> dict[str, Any]:
+        """Load the codec, and return the time and memory of loading."""
         from codec_bench.codecs import load_codec
 
         request = self._request
@@ -108,7 +109,7 @@ class Measuring(Checking):
         return {"speed": {**timings, "threads": speed.threads(), "device": self._device}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
-        """Code the corpus once: bitrate, batch speed, phones, and the checks."""
+        """Code the corpus once; return bitrate, batch speed, phones and checks by section."""
         request = self._request
         self._rate = RateCounter(self._codec.info)
         self._of_phones: tuple[PhoneCounter, AbxItems] | None = None
@@ -129,7 +130,7 @@ class Measuring(Checking):
         }
 
     def _phones(self) -> dict[str, dict[str, Any]]:
-        """Return the phone sections, association and ABX; a section may have a reason."""
+        """Return the sections `phones` and `abx`: results, or a reason why there are none."""
         if self._of_phones is None:
             nothing = {"state": "not measured", "reason": "there are no alignments"}
             return {"phones": nothing, "abx": nothing}
@@ -154,7 +155,7 @@ class Measuring(Checking):
                 write_flac(players[name], out)
 
     def _coded_once(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
-        """Encode and decode a batch, and add both durations to the batch clock."""
+        """Encode and decode a timed batch; return copies of the codes, and the output."""
         self._clock.begin()
         start = perf_counter()
         codes = encode(self._codec, pieces)
@@ -179,6 +180,7 @@ class Measuring(Checking):
         }
 
     def _probes(self) -> dict[str, dict[str, Any]]:
+        """Run the probes, and return the section `probes`."""
         request = self._request
         labels = probes.Labels(request.speakers, request.emotions, self._alignments)
         corpus, seed = self._corpus_of_tokens(), request.settings.seed
@@ -201,7 +203,7 @@ class Measuring(Checking):
     _swap = _section("speaker_swap", changed_codes.measure_speaker_swap, "speakers")
 
     def _cpu(self) -> dict[str, dict[str, Any]]:
-        """Measure the speed of the same codec on the CPU, next to that on a GPU."""
+        """Measure a GPU codec's speed on the CPU; raises NotApplicable if it runs there."""
         from codec_bench.codecs import load_codec
 
         request = self._request

@@ -101,7 +101,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Use one torch thread: more gain nothing here, and would change the number."""
+    """Limit torch to one thread: more gain nothing, and would change the result."""
     import torch
 
     before = torch.get_num_threads()
@@ -113,7 +113,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
-    """Split clips to train, choose and measure, int64 `(frames, codebooks)`."""
+    """Split clips into training, validation and test, int64 `(frames, codebooks)`."""
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
     fold_of = {name: number % _PARTS for number, name in enumerate(order)}
     parts: list[list[np.ndarray]] = [[], [], []]
@@ -124,6 +124,7 @@ def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
 
 
 def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
+    """Raise NotApplicable if there are too many entries, too few clips or few codes."""
     if stream.codebooks * stream.cardinality > LARGEST_OUTPUT:
         raise NotApplicable(
             Diagnostic(
@@ -142,7 +143,7 @@ def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
 
 
 def _model(stream: TokenStream) -> Any:
-    """Build the module of bits for windows `(windows, frames, codebooks)`."""
+    """Build a transformer from codes `(windows, frames, codebooks)` to their bits."""
     import torch
     from torch import nn
 
@@ -159,6 +160,7 @@ def _model(stream: TokenStream) -> Any:
             self.entries = entries
 
         def forward(self, codes: torch.Tensor) -> torch.Tensor:
+            """Return the bits of each code given those before it, in the shape of `codes`."""
             windows, frames, books = codes.shape
             numbered = (codes + self.entries * torch.arange(books)).reshape(windows, -1)
             start = torch.full((windows, 1), books * self.entries)
@@ -175,7 +177,7 @@ def _model(stream: TokenStream) -> Any:
 def _trained(
     model: Any, parts: list[list[np.ndarray]], steps: int, rng: np.random.Generator, alive: Callable[[], None]
 ) -> tuple[int, dict[str, Any]]:
-    """Return the best step by the second part, and the model's state there."""
+    """Train on the first part; return the step and state that fit the second best."""
     import torch
 
     optimiser = torch.optim.Adam(model.parameters(), RATE)
@@ -200,7 +202,7 @@ def _copy(model: Any) -> dict[str, Any]:
 
 
 def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) -> list[torch.Tensor]:
-    """Draw training windows by length; each code is equally likely."""
+    """Draw random windows of up to `frames`, stacked by length, from codes uniformly."""
     import torch
 
     sizes = np.array([len(clip) for clip in clips], np.float64)
@@ -213,7 +215,7 @@ def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) 
 
 
 def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
-    """Return the mean bits of at most `most` codes, and their number."""
+    """Return the mean bits of `most` codes or slightly more, and how many they were."""
     import torch
 
     total, count = 0.0, 0
@@ -273,7 +275,7 @@ class TokenCorpus:
         self._stored = self.items = self.excluded = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Add the codes of one sample's audio, or of one of its channels."""
+        """Add the codes of a sample or one of its channels; excluded once memory is full."""
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
             self._streams = [

@@ -39,7 +39,7 @@ _DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of t
 def collect(
     profile: Mapping[str, Any], clips: Sequence[tuple[str, Sequence[tuple[int, int]]]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Collect the template's variables and the script's data.
+    """Return the variables of the HTML template, and the data of the page's script.
 
     Args:
         profile: the content of `profile.json`.
@@ -109,7 +109,7 @@ def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
-    """List findings by state and check; codecs with equal findings share a row."""
+    """List findings of the given states; codecs with equal findings share a row."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for text, finding in _findings(profile):
         if finding["state"] in states:
@@ -156,6 +156,7 @@ def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _plots(
     profile: Mapping[str, Any], names: Sequence[str], labels: Sequence[str], columns: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
+    """Build the data of the plots: columns, codecs, families and values by codec."""
     families = list(profile["families"])
     of = {codec: number for number, members in enumerate(profile["families"].values()) for codec in members}
     summary = []
@@ -183,7 +184,7 @@ def _streams(
 
 
 def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """List the relative use of entries by codec and stream, sorted."""
+    """List each codec's streams, with the relative use of a codebook's entries."""
     out = []
     for text, _, _, stream in _streams(profile, labels):
         books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
@@ -193,6 +194,7 @@ def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[s
 
 
 def _bars(histogram: Sequence[int]) -> list[float]:
+    """Average counts, in falling order, over at most `_BARS` bars; 1 is uniform use."""
     total, count = sum(histogram), len(histogram)
     if not total:
         return []
@@ -203,7 +205,7 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 
 
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build codebook tables with the share of equal codes in re-encodings."""
+    """Build a table of codebooks per stream: use, entropy and codes after re-encoding."""
     out = []
     for text, codec, before, stream in _streams(profile, labels):
         stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
@@ -282,7 +284,7 @@ def write_profile_page(
     references: Mapping[str, str | os.PathLike[str]] | None = None,
     audio_mb: float = 25.0,
 ) -> None:
-    """Write the page of a profile, atomically.
+    """Write the HTML page of a profile, atomically.
 
     Args:
         profile: the content of `profile.json`.
@@ -311,7 +313,14 @@ class _Sounds:
         self.files: list[Path] = []
 
     def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
-        """Add all tracks of a clip or none; returns codec and audio numbers."""
+        """Add a clip's audio files, all or none if they exceed the limit.
+
+        Args:
+            tracks: (codec's position, path).
+
+        Returns:
+            (codec's position, number of the audio in the page).
+        """
         tracks = [(index, path) for index, path in tracks if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
         if size > self._left:
