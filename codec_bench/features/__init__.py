@@ -102,11 +102,12 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
-    """Build a feature by name, such as `ge2e` or `utmos@float16`.
+    """Build a feature (an extractor whose results metrics read) by name.
 
     A class with several names in the table gets the name as its argument `model`.
 
     Args:
+        text: such as `ge2e` or `utmos@float16`.
         device: `cpu` or `cuda:N`.
         weights: a file, folder or hub id in place of the feature's own weights, or None.
 
@@ -128,9 +129,12 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
 
 
 def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
-    """Add to a feature's name the library that the device would choose.
+    """Return a feature's name with the library that it would run with on the device.
+
+    Features that run with one library only keep their name.
 
     Args:
+        text: such as `whisper-large-v3@28s`.
         gpu: whether the feature runs on a GPU.
         weights: custom ones, or None.
 

@@ -81,7 +81,7 @@ class Audiobox(NetworkFeature):
         return WAVLM_BASE
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """Cut all signals into windows on the device."""
+        """Cut all signals into windows, and upload them in passes of the network."""
         from codec_bench.networks.transfer import padded_rows
 
         obstacles, owners, windows = cut_windows(signals, _obstacle, _windows)
@@ -103,7 +103,11 @@ class Audiobox(NetworkFeature):
         return batch.results(rows, self._scored)
 
     def _scored(self, rows: np.ndarray) -> Result | Unavailable:
-        """Average a signal's scores over windows, weighted by their lengths (last column)."""
+        """Average one signal's scores over its windows, weighted by their lengths.
+
+        Args:
+            rows: a row per window: normalised scores, then the window's length.
+        """
         windows, lengths = rows[:, :-1], rows[:, -1]
         if not np.isfinite(windows).all():
             return Unavailable(NOT_FINITE)
@@ -121,7 +125,10 @@ def _windows(signal: np.ndarray) -> list[np.ndarray]:
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
-    """Read the sizes of the small networks, and mean and deviation of each score.
+    """Read the sizes of the score networks, and mean and deviation of each score.
+
+    Args:
+        path: the checkpoint's `config.json`.
 
     Raises:
         WeightsError: it cannot be read, lacks a value, or describes another kind of network.

@@ -133,7 +133,14 @@ class AutoAtt(Feature):
         return inputs
 
     def _shares(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Compute the shares of the three words after each prompt, float64 `(rows, 3)`."""
+        """Compute the softmax over the three score words after each prompt.
+
+        Args:
+            rows: the processor's inputs of each prompt with its audio.
+
+        Returns:
+            float64 `(rows, 3)`.
+        """
         import torch
 
         from codec_bench.networks.transfer import fetched, sent

@@ -102,7 +102,11 @@ class Clap(PreparedFeature):
         return batch.results(outputs, _result)
 
     def _pass(self, waves: Any) -> Any:
-        """Run the network on windows; return unit vectors, float32 `(windows, 512)`."""
+        """Run the network on windows `(windows, WINDOW)` at 48 kHz.
+
+        Returns:
+            Unit vectors, float32 `(windows, 512)`.
+        """
         import torch
 
         # In float64: rounding in float32 would disturb bands far below the strongest of their frame.
@@ -167,7 +171,7 @@ class TextEncoder:
 
 
 def _windows(signal: np.ndarray) -> list[np.ndarray]:
-    """Cut a signal into windows `(WINDOW,)`."""
+    """Cut a signal into windows `(WINDOW,)`, zero-padded, a `HOP` apart."""
     quantised = np.trunc(np.clip(signal, -1.0, 1.0) * FULL_SCALE) / FULL_SCALE
     filled = np.pad(quantised, (0, WINDOW)).astype(np.float32)
     return [filled[start : start + WINDOW] for start in range(0, signal.size, HOP)]

@@ -152,7 +152,11 @@ class Dnsmos(PreparedFeature):
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
 
     def _choose_windows(self, signal: np.ndarray) -> _Clip | Unavailable:
-        """Choose the variant's windows of a signal, or return why it has no score."""
+        """Choose the windows of a signal for the metric's variant.
+
+        Returns:
+            The signal with its distinct windows, or the reason why it has no score.
+        """
         if not signal.size:
             return Unavailable(Diagnostic("no_samples_heard"))
         peak = max(signal.max(), -signal.min())
@@ -260,7 +264,7 @@ class _Kernels(_ClipByClip):
         self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._variant.reflect)
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
-        """Run both networks on runs of windows, at the same time on shared threads."""
+        """Run both networks on a clip's windows, in parallel on shared threads."""
         raw, scores = [], []
         with self._crew as crew:
             for chunk, count in clip.parts(WINDOWS_AT_ONCE):
@@ -285,7 +289,11 @@ class _Torch:
         return [len(some) for some in parts], self._networks.sent([run for some in parts for run in some])
 
     def score(self, ready: tuple[list[int], Any]) -> _Outputs:
-        """Run both networks on all clips' windows, and split the outputs by clip."""
+        """Run both networks on all clips' windows, and split the outputs by clip.
+
+        Args:
+            ready: the number of passes of each clip, and the networks' uploaded inputs.
+        """
         counts, runs_there = ready
         outputs = iter(self._networks.score(runs_there))
         joined = ([next(outputs) for _ in range(count)] for count in counts)
@@ -375,7 +383,12 @@ def repeat(signal: np.ndarray) -> np.ndarray:
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
-    """Start in seconds of each counted window; at least `WINDOW` samples."""
+    """Return the start in seconds of each window whose scores are averaged.
+
+    Args:
+        num_samples: of the signal, at least `WINDOW`.
+        variant: `all-windows`, or None for those that the package speechmos counts.
+    """
     if variant == "all-windows":
         return list(range((num_samples - WINDOW) // RATE_HZ + 1))
     # speechmos's arithmetic in double precision. Its rounding decides which windows count.
@@ -384,7 +397,7 @@ def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
 
 
 def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Group ascending numbers into runs of consecutive ones, `(first, count)`.
+    """Group ascending numbers into runs of consecutive ones, as `(first, count)`.
 
     Args:
         starts: the numbers.

@@ -43,6 +43,7 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
     min_samples = 400
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors."""
         from codec_bench.networks.emotion2vec import Emotion2vecNet
 
         net = unfilled(lambda: Emotion2vecNet(self._architecture()))

@@ -91,7 +91,10 @@ class EncoderFeature(NetworkFeature):
 
 
 def reduce_cached(net: Any, precision: Precision, source: Path | None) -> Any:
-    """Cast a network to half precision if requested, cached by its file's content."""
+    """Return a network with half-precision weights if requested; else as it is.
+
+    Converted weights are cached on disk by the content of the file `source`; None caches nothing.
+    """
     from codec_bench.networks.half_precision import HALF, reduce_weights
 
     if source is not None and precision in HALF:

@@ -80,7 +80,10 @@ class S3prlFrames(S3prl):
 
 
 def layer_of(variant: str) -> tuple[str, int | None]:
-    """Parse the upstream and the hidden state of a variant; None for the last.
+    """Split a variant such as `wavlm_large@14` into upstream and hidden state.
+
+    Returns:
+        The upstream's name, and the index of the hidden state; None for the last.
 
     Raises:
         UserError: the text after the `@` is no number.

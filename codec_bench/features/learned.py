@@ -43,6 +43,7 @@ class Learned(NetworkFeature):
         self.reads_seed = self.row.draws
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors."""
         net = unfilled(self._architecture)
         translated = getattr(net, "translated", dict)
         load_into(net, translated(load_state(self._path, key=self.row.key)), path=self._path)
@@ -103,7 +104,7 @@ class Learned(NetworkFeature):
         return in_rows(self._net, [one.waves] if one.drawn is None else [one.waves, one.drawn], one.lengths)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        """Return why a signal is too short, too long or silent for the network, or None."""
+        """Return why the network cannot score a signal (length or silence), or None."""
         row = self.row
         if (why := too_short(signal, row.title, row.least)) is not None:
             return why

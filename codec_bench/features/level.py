@@ -47,7 +47,7 @@ class Level(Feature):
 
 
 def _levels(signal: np.ndarray) -> Result:
-    """Compute the RMS level of centred frames in dB of full scale."""
+    """Compute the RMS level in dB of full scale of frames centred at each hop."""
     squares = np.pad(signal.astype(np.float64) ** 2, FRAME_SAMPLES // 2)
     # Sliding sums as differences of running sums; rounding leaves them at most 1e-12 below zero.
     running = np.concatenate([[0.0], np.cumsum(squares)])

@@ -53,7 +53,7 @@ class PaddedBatch:
 def padded_batch(
     signals: Sequence[np.ndarray], obstacle: Callable[[np.ndarray], Unavailable | None], device: str
 ) -> PaddedBatch:
-    """Sort signals into padded passes of a speech encoder.
+    """Group signals of similar length into zero-padded passes on the device.
 
     Args:
         signals: float32 `(samples,)`.

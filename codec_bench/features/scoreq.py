@@ -169,6 +169,7 @@ class Nomad(Wav2Vec2Feature):
     stem = "nomad/1"
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors."""
         from codec_bench.networks.scoreq import NomadNet
 
         net = unfilled(lambda: NomadNet(self._architecture()))

@@ -89,7 +89,7 @@ class Sigmos(Feature):
         return [self._scored(signal) for signal in signals]
 
     def _scored(self, signal: np.ndarray) -> Result | Unavailable:
-        """Check one signal, and run the ONNX network on its spectrogram."""
+        """Run the ONNX network on one signal, or return why it has no score."""
         if (why := too_short(signal, "SIGMOS", WINDOW)) is not None:
             return why
         if signal.size > MAX_S * RATE_HZ:
@@ -106,7 +106,7 @@ class Sigmos(Feature):
 
 
 def spectrogram(signal: np.ndarray) -> np.ndarray:
-    """Compute compressed magnitudes, and real and imaginary parts scaled alike.
+    """Compute SIGMOS's input: compressed magnitudes, real and imaginary parts.
 
     Args:
         signal: `(samples,)` at 48 kHz.

@@ -67,7 +67,7 @@ class SpeechActivity(Feature):
         return [self._activity(np.asarray(signal, np.float32)) for signal in signals]
 
     def _activity(self, signal: np.ndarray) -> Result | Unavailable:
-        """Find the speech of one signal, or return why it cannot be read."""
+        """Find the segments of speech of one signal, or return why it has no result."""
         if not signal.size:
             return Unavailable(Diagnostic("no_samples_heard"))
         if not np.isfinite(signal).all():
@@ -98,7 +98,10 @@ def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> li
 
 @cache
 def _silero() -> tuple[Any, Any]:
-    """Load the network and the rule. Importing the package would set torch's threads to one."""
+    """Load Silero's network, and the function that turns probabilities to segments.
+
+    The number of torch's threads stays; importing the package would set it to one.
+    """
     import torch
 
     threads = torch.get_num_threads()

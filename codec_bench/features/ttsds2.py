@@ -25,11 +25,11 @@ UNVOICED_HZ = 1e-6
 
 
 def prepare_signals(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
-    """Prepare a signal as TTSDS2 does, or four noises of its length.
+    """Pad a short signal with zeros and scale its peak to 1, as TTSDS2 does.
 
     Args:
         signal: float32 `(samples,)`, finite, one sample at least.
-        noise: whether to return the noises.
+        noise: whether to return four noises of the padded signal's length in its place.
     """
     fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
     filled = np.pad(signal, (0, max(0, fewest - signal.size)))
@@ -98,7 +98,14 @@ class Ttsds2Pitch(Feature):
 
 
 def mean_pitch(signal: np.ndarray) -> np.ndarray:
-    """Compute the mean pitch in Hz of a signal at 22.05 kHz, float32 `(1,)`."""
+    """Compute a signal's mean pitch in Hz, with unvoiced frames interpolated.
+
+    Args:
+        signal: `(samples,)` at 22.05 kHz.
+
+    Returns:
+        float32 `(1,)`; `UNVOICED_HZ` if no frame is voiced.
+    """
     pyworld = import_world()
     exact = signal.astype(np.float64)
     coarse, times = pyworld.dio(exact, SET_RATE_HZ, frame_period=HOP_SAMPLES / SET_RATE_HZ * 1000)

@@ -161,7 +161,7 @@ class Ttsds2Whisper(_Activations):
         return net.model.encoder.eval()
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """Lay out the samples of all windows on the device."""
+        """Cut the signals into windows of 30 s, and upload them in passes."""
         from codec_bench.networks.log_mel import laid_out
 
         obstacles, owners, windows = cut_windows(
@@ -176,6 +176,7 @@ class Ttsds2Whisper(_Activations):
         return WindowedBatch(passes, owners, obstacles, len(signals))
 
     def _pass(self, one: PaddedPass) -> Any:
+        """Compute the activations of one pass, float32 `(windows, frames)` on the device."""
         import torch
 
         from codec_bench.networks.log_mel import log_mels_of
@@ -184,7 +185,10 @@ class Ttsds2Whisper(_Activations):
         return in_rows(self._averaged, [torch.stack([mel[:WINDOW_FRAMES].T for mel in mels])])
 
     def _averaged(self, mels: Any) -> Any:
-        """Average spectrograms' states and channels to `(windows, frames)`."""
+        """Average the encoder's hidden states over layers and channels.
+
+        Returns `(windows, frames)`, for log-mel spectrograms of windows.
+        """
         import torch
 
         states = self._net(mels, output_hidden_states=True).hidden_states

@@ -39,6 +39,7 @@ class Utmos(Wav2Vec2Feature):
     mib_per_s = 16.0  # it took 15.6 on an H200, in batches of 300 and 600 padded seconds
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors."""
         from codec_bench.networks.utmos import UtmosNet
 
         net = unfilled(lambda: UtmosNet(self._architecture()))

@@ -118,7 +118,7 @@ class UtmosV2(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """Return the protocol id: fold or number of folds, and number of crops."""
+        """Return the protocol id of a variant: fold or number of folds, number of crops."""
         facts = _protocol(variant)
         folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"
@@ -167,11 +167,11 @@ class UtmosV2(PreparedFeature):
         return DrawnBatch(passes, obstacles, len(signals))
 
     def _upload_pass(self, fold: int, drawn: Sequence[tuple[int, CropDraw]]) -> _Pass:
-        """Stack and upload the crops of one pass.
+        """Stack the crops of one pass of the network, and upload them.
 
         Args:
-            fold: the network that scores them.
-            drawn: the index of the signal and the crop.
+            fold: which of the networks scores them.
+            drawn: for each crop, the index of its signal and the crop.
         """
         from codec_bench.networks.transfer import uploaded, zeros_for
 
@@ -201,7 +201,7 @@ def seed_of(signal: np.ndarray) -> int:
 
 
 def draws(signal: np.ndarray, seed: int) -> Iterator[CropDraw]:
-    """Draw random crops of a signal without end, as the reference does.
+    """Yield random crops of a signal without end, in the original code's order.
 
     Args:
         signal: float32 `(samples,)` at 16 kHz.

@@ -63,10 +63,14 @@ def cut_windows(
     obstacle: Callable[[np.ndarray], Unavailable | None],
     cut: Callable[[np.ndarray], list[np.ndarray]],
 ) -> tuple[dict[int, Unavailable], list[int], list[np.ndarray]]:
-    """Cut each signal into windows, unless an obstacle is found.
+    """Cut each signal into windows, unless `obstacle` returns why it has no result.
+
+    Args:
+        obstacle: returns None for a signal that can be cut.
+        cut: returns the windows of a signal.
 
     Returns:
-        Obstacles and owners as in `WindowedBatch`, and the windows.
+        By index, why a signal has no windows; the signal's index of each window; the windows.
     """
     obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
     cuts = [(index, window) for index, signal in enumerate(signals) if index not in obstacles for window in cut(signal)]
@@ -81,7 +85,9 @@ def windowed_batch(
     limits: WindowLimits,
     room: Callable[[int], int] = lambda size: size,
 ) -> WindowedBatch:
-    """Cut signals `(samples,)`, float32, into windows, and sort them into passes.
+    """Cut signals `(samples,)`, float32, into windows, and group these into passes.
+
+    The windows of a pass are zero-padded to one size and uploaded.
 
     Args:
         obstacle: returns why a signal has no result, or None.

@@ -93,7 +93,7 @@ class Ctc(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """The samples of one frame, from the loaded network's convolutions."""
+        """The fewest samples that give a frame: the convolutions' receptive field."""
         field = 1
         for kernel, stride in reversed(self._convolutions):
             field = (field - 1) * stride + kernel
@@ -113,7 +113,11 @@ class Ctc(PiecewiseRecogniser):
         return logits.float(), [self.frames(length) for length in lengths]
 
     def _masked(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Run the network on padded waves with a mask of each signal's samples."""
+        """Run the network on zero-padded waves with an attention mask; return logits.
+
+        Args:
+            lengths: samples of each signal.
+        """
         from codec_bench.networks.ragged import inside, on_device, uploaded
 
         kernel, stride = self._convolutions[0]
@@ -136,7 +140,7 @@ class Ctc(PiecewiseRecogniser):
         return [PieceTranscript(text) for text in texts]
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """Return each word with the start of its first and the end of its last letter."""
+        """Return each word with start and end in seconds, from its letters' frames."""
         logits, (count,) = self.logits([segment])
         ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
         offsets = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
@@ -199,7 +203,11 @@ def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: tor
 
 
 def _model_class(folder: Path) -> Any:
-    """Return the class that a folder's configuration names, ignoring a training tensor."""
+    """Return the transformers class of a checkpoint, set to ignore a training tensor.
+
+    Raises:
+        WeightsError: its configuration names another kind of network, or an unsupported setting.
+    """
     from transformers import HubertForCTC, Wav2Vec2ForCTC
 
     config = config_of(folder)

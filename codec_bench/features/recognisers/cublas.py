@@ -42,7 +42,7 @@ def load_cublas(purpose: str, otherwise: str | None = None) -> str:
 
 
 def _of_the_package() -> list[Path]:
-    """Find the library in the installed Python package `nvidia.cublas`."""
+    """Find cuBLAS files in the installed package `nvidia.cublas`; none if missing."""
     try:
         spec = importlib.util.find_spec("nvidia.cublas")
     except ModuleNotFoundError:  # no package of NVIDIA is installed

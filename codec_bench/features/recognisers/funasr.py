@@ -49,7 +49,10 @@ def require(purpose: str) -> None:
 
 @cache
 def tables() -> Any:
-    """Return FunASR's registry of classes; undo what its import prints and logs."""
+    """Import FunASR, and return its registry of classes.
+
+    What the import prints is dropped, and its changes of the logging are undone.
+    """
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -153,7 +156,11 @@ class FunasrFeature(Feature):
 
 
 def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
-    """Read `config.yaml`; refuse classes that are not allowed."""
+    """Read `config.yaml` of a folder; WeightsError for values that are not allowed.
+
+    Args:
+        allowed: by key, the allowed names of classes; None among them allows a missing key.
+    """
     from codec_bench.weights import load_configuration
 
     file = folder / "config.yaml"
@@ -169,7 +176,10 @@ def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) ->
 
 
 def _load(net: Any, path: Path) -> None:
-    """Load a model's tensors. None may be missing; FunASR ignores further ones."""
+    """Load a checkpoint's tensors into a network, in place.
+
+    None may be missing. Further tensors are ignored, as FunASR does.
+    """
     from codec_bench.weights import load_into, load_state
 
     state = load_state(path)

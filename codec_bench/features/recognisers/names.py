@@ -46,7 +46,10 @@ def resolve_recognisers(stem: str, variant: str | None) -> tuple[dict[str, str],
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """Return the base codes of a recogniser's languages; empty if it states none."""
+    """Return the languages of a recogniser (`en`, without regions).
+
+    The result is empty if the recogniser does not state them.
+    """
     spec = Spec.parse(name)
     known = getattr(REGISTRY.resolve(spec.name), "languages_of", None)
     if known is not None:
@@ -55,7 +58,15 @@ def languages_of(name: str) -> tuple[str, ...]:
 
 
 def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
-    """Return the languages of all recognisers of a metric; empty if one states none."""
+    """Return the languages that a metric's recognisers know together.
+
+    Args:
+        by_language: the recogniser of each language.
+        otherwise: the one for all other languages, or None.
+
+    Returns:
+        Language codes; empty if unlimited, because a recogniser states none.
+    """
     if otherwise is None:
         return tuple(by_language)
     known = [languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]

@@ -88,7 +88,10 @@ class Paraformer(funasr.FunasrFeature):
 
     @classmethod
     def protocol_id(cls, model: str = "paraformer-zh", point: str | None = None) -> str:
-        """Return the id of a model at a point; weights and FunASR need not be installed.
+        """Return the protocol id of a model; weights and FunASR need not be installed.
+
+        Args:
+            point: the text after the `@` of its name, or None.
 
         Raises:
             UserError: no such model or point.
@@ -132,7 +135,7 @@ class Paraformer(funasr.FunasrFeature):
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray]) -> list[list[int]]:
-        """Take each signal's most probable tokens, without special ones."""
+        """Return each signal's most probable tokens, without special ones."""
         net = self._loaded().net
         tokens: list[list[int]] = [[] for _ in signals]
         places, logits, counts = self._logits(signals)
@@ -143,10 +146,10 @@ class Paraformer(funasr.FunasrFeature):
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray]) -> tuple[list[int], Any, list[int]]:
-        """Compute log-probabilities `(items, tokens, vocabulary)` of the signals with tokens.
+        """Compute the log-probabilities of the predicted tokens of each signal.
 
         Returns:
-            Which signals these are, the log-probabilities, and the number of tokens of each.
+            Indices of the signals that have tokens; their log-probabilities `(items, tokens, vocabulary)`; the tokens of each.
         """
         import torch
 
@@ -231,7 +234,14 @@ def _runs(predictor: Any) -> bool:
 
 
 def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Find frames that end a token, by a running float32 sum as in `CifPredictorV3`."""
+    """Find frames that end a token, by a running float32 sum as in `CifPredictorV3`.
+
+    Args:
+        weights: `(items, frames)`; a token ends when their sum reaches `threshold`.
+
+    Returns:
+        Bools, and the part of each weight that belongs to the next token, both `(items, frames)`.
+    """
     ends, over = np.zeros(weights.shape, bool), np.zeros_like(weights)
     total = np.zeros(len(weights), np.float32)
     for frame, weight in enumerate(weights.T):
@@ -244,7 +254,11 @@ def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np
 
 
 def _ends_summed(weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Find frames that end a token, at each integer of float64 cumulative sums."""
+    """Find frames that end a token, at each integer of float64 cumulative sums.
+
+    Returns:
+        As `_ends_running`: where tokens end, and the excess of the sum over the integer.
+    """
     import torch
 
     sums = torch.cumsum(weights, dim=1, dtype=torch.float64).float()

@@ -126,10 +126,10 @@ class Parakeet(PiecewiseRecogniser):
         return self._transcribe_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
 
     def logits(self, pieces: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
-        """Run a CTC network.
+        """Run the CTC network on segments.
 
         Returns:
-            float32 `(batch, frames, tokens)` on the device, and each piece's own frames.
+            float32 `(batch, frames, tokens)` on the device, and each segment's own frames.
         """
         import torch
 
@@ -147,7 +147,10 @@ class Parakeet(PiecewiseRecogniser):
         ]
 
     def _transduce(self, pieces: Sequence[np.ndarray]) -> list[PieceTranscript]:
-        """Transcribe segments with the transducer; note texts that stop before the end."""
+        """Transcribe segments with the transducer.
+
+        A transcript that stops before its segment's end has a `fault`.
+        """
         transcripts = []
         for tokens, reached, count in self._written(pieces):
             text = self._text(tokens)
@@ -160,7 +163,11 @@ class Parakeet(PiecewiseRecogniser):
         return str(self._tokenizer.decode(ids, group_tokens=False, skip_special_tokens=True)).strip()
 
     def _written(self, pieces: Sequence[np.ndarray]) -> Iterator[tuple[list[Token], int, int]]:
-        """Decode a transducer: a segment's tokens, the frames before each, and all frames."""
+        """Decode segments with the transducer.
+
+        Yields:
+            For each segment its tokens with frames, the frames that decoding passed, and the number of frames.
+        """
         import torch
 
         def written(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -178,10 +185,10 @@ class Parakeet(PiecewiseRecogniser):
             yield [Token(*step) for step in steps if step[0] not in skipped], places[-1], count
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """Align words: from the first frame of the first token to the last of the last.
+        """Return the words of a segment with start and end in seconds.
 
-        A token of `ctc` lasts while it is the most probable one, and one of `tdt` as many frames as the network
-        predicts. Punctuation makes no word longer.
+        A word lasts from its first token to the end of its last. Punctuation makes no word longer. A token of `ctc` lasts
+        while it is the most probable one, and one of `tdt` as many frames as the network predicts.
         """
         if self._kind == "parakeet_ctc":
             logits, (count,) = self.logits([segment])
@@ -192,7 +199,7 @@ class Parakeet(PiecewiseRecogniser):
         return [(text, begin * frame_s, end * frame_s) for text, begin, end in self._joined(tokens)]
 
     def _joined(self, tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
-        """Join tokens to words with their first frame and the frame after the last."""
+        """Join tokens to words; yield each text, first frame and frame after the last."""
         words: list[list[Token]] = []
         for token, token_text in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
             if not words or token_text.startswith(SPACE):
@@ -253,7 +260,12 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
 
 def _runs(best: Sequence[int], blank: int) -> list[Token]:
-    """Collapse the most probable token of each frame into tokens with their frames."""
+    """Collapse the best token of each frame (CTC) to tokens with their frames.
+
+    Args:
+        best: the most probable token of each frame.
+        blank: the token that is dropped.
+    """
     out, at = [], 0
     for token, run in groupby(best):
         end = at + len(list(run))
@@ -295,7 +307,9 @@ def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> t
 def masked(
     forward: Callable[..., Any], mels: torch.Tensor, counts: Sequence[int], still: Sequence[torch.Tensor] = ()
 ) -> Any:
-    """Run a network on spectrograms, masked beyond their ends; on a GPU in few shapes.
+    """Run a network on padded spectrograms with a mask of each segment's frames.
+
+    On a GPU the inputs are padded to one of few shapes, because GPU libraries prepare an algorithm for every new one.
 
     Args:
         forward: a function of the network's arguments for the spectrograms and their mask, and of each of `still`.

@@ -103,7 +103,11 @@ class PiecewiseRecogniser(Feature):
         """Transcribe segments `(samples,)` of at least `shortest` samples."""
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Return why a signal cannot be transcribed, or None."""
+        """Return why a signal cannot be transcribed; None if it can.
+
+        Args:
+            language: the base code of the signal's language, None if unknown.
+        """
         if language is None and self.needs_language:
             return f"{self.name} needs the language, and the sample has none"
         if self.reads_language and language is not None and self.languages and language not in self.languages:
@@ -153,14 +157,17 @@ class PiecewiseRecogniser(Feature):
         return [results[position] for position in range(len(signals))]
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the transcripts of a signal's segments, in order, to the feature's result."""
+        """Join the transcripts of a signal's segments, in order, to the feature's result.
+
+        The first segment's `fault`, if there is one, becomes that of the result.
+        """
         result: Result = {"transcript": joined(parts)}
         if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
             result["fault"] = fault
         return result
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """Return the words of a signal with their times.
+        """Return the words of a signal with start and end in seconds.
 
         Raises:
             Unavailable: the signal cannot be transcribed (`refusal`).

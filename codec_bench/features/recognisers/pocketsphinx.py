@@ -94,7 +94,10 @@ class Pocketsphinx(Feature):
         return " ".join(words for words in texts if words)
 
     def _decode(self, pcm: np.ndarray) -> str:
-        """Decode 16-bit samples with estimates of noise and channel reset; "" for silence."""
+        """Transcribe 16-bit samples independently of earlier calls; "" for silence.
+
+        The decoder's estimates of noise and channel are reset before.
+        """
         if not pcm.any():
             return ""
         decoder = self._loaded()
@@ -106,7 +109,7 @@ class Pocketsphinx(Feature):
         return hypothesis.hypstr if hypothesis is not None else ""
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """Return the words of a signal with their times."""
+        """Return the words of a signal with start and end in seconds."""
         pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
         out: list[Word] = []
         for start, end in windows(pcm):
@@ -141,7 +144,10 @@ class Pocketsphinx(Feature):
 
 
 def windows(pcm: np.ndarray, rate_hz: int = 16_000) -> Iterator[tuple[int, int]]:
-    """Cut a signal into consecutive (start, end) of at most 30 s."""
+    """Yield the (start, end) samples of consecutive windows of at most 30 s.
+
+    A window ends at the quietest frame of its last seconds.
+    """
     longest, earliest, frame = (round(rate_hz * s) for s in (WINDOW_S, EARLIEST_CUT_S, FRAME_S))
     start = 0
     while pcm.size - start > longest:

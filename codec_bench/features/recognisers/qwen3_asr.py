@@ -107,13 +107,23 @@ class Qwen3Asr(PiecewiseRecogniser):
         return dict(zip(padding, sent(batch, self.device)))
 
     def _transcript(self, tokens: list[int], language: str | None, ends: set[int]) -> PieceTranscript:
+        """Decode a segment's tokens up to the first end token.
+
+        Args:
+            language: of the segment; None takes the one that the model reports.
+            ends: the ids of end tokens; a text without any has a `fault`.
+        """
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         parsed = self._processor.decode(tokens[:last], return_format="parsed")
         fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
         return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the transcripts of a signal's segments, in order."""
+        """Join the transcripts of a signal's segments, and add the signal's language.
+
+        Args:
+            language: of the signal; None if the model detected it.
+        """
         spoken = next((transcript.language for transcript in parts if transcript.language), "")
         result = super().result(parts, language)
         if spoken in UNSPACED:

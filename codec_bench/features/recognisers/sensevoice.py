@@ -107,7 +107,7 @@ class SenseVoice(funasr.FunasrFeature):
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[list[int]]:
-        """Return each signal's most probable token of every frame, collapsed."""
+        """Return each signal's tokens: the best of each frame, collapsed as CTC does."""
         import torch
 
         logits, lengths = self._logits(signals, languages)
@@ -118,7 +118,11 @@ class SenseVoice(funasr.FunasrFeature):
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> tuple[Any, Any]:
-        """Compute log-probabilities `(signals, frames, vocabulary)` and frames, with prompts."""
+        """Compute log-probabilities of tokens for prompts and frames of each signal.
+
+        Returns:
+            `(signals, frames, vocabulary)`, and the number of frames of each signal; both include the prompts.
+        """
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -138,7 +142,11 @@ class SenseVoice(funasr.FunasrFeature):
             return logits, lengths + prompts.shape[1]
 
     def _encoded(self, features: Any, prompts: Any, lengths: Sequence[int]) -> Any:
-        """Run the encoder on prompts and features; return log-probabilities of tokens."""
+        """Run the encoder on prompts and features; return log-probabilities of tokens.
+
+        Args:
+            lengths: frames of each signal, without prompts.
+        """
         import torch
 
         from codec_bench.networks.ragged import on_device
@@ -149,6 +157,7 @@ class SenseVoice(funasr.FunasrFeature):
         return net.ctc.log_softmax(encoded).float()
 
     def _result(self, tokens: Sequence[int]) -> Result:
+        """Decode tokens to the transcript and the tags (language, emotion, event)."""
         text = self._loaded().tokenizer.decode(list(tokens))
         tags = _TAG.findall(text)
         labels = {

@@ -41,7 +41,7 @@ def window_id(windows: Windows) -> str:
 
 
 def check_windows(windows: Windows) -> None:
-    """Check that this machine can compute the windows.
+    """Check that this machine can cut signals in this way (see `parts`).
 
     Raises:
         UserError: the installed faster-whisper contains another network for voice activity.

@@ -82,7 +82,10 @@ def _audio_inputs(processor: Any, segment: np.ndarray, language: str | None) -> 
 
 
 def _prompted(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """Inputs of Nemotron 3.5: a language with a region where it is spoken, or the code alone."""
+    """Return the inputs of Nemotron 3.5 for a segment in a language.
+
+    Its prompts name a language with a region, or the code alone; None lets the model detect it.
+    """
     known = processor.prompt_dictionary
     spoken = (name for name in known if name == language or name.startswith(f"{language}-"))
     inputs: Any = processor(segment, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
@@ -121,7 +124,10 @@ def _masked_adaptor(net: Any) -> Any:
 
 
 def _precise_codec(net: Any) -> Any:
-    """Keep Kyutai's codec in float32 at every precision, as transformers does: else its codes change."""
+    """Make a network's codec compute in float32 at every precision, in place.
+
+    So does transformers, since lower precision changes the codes. Returns the network.
+    """
     import torch
 
     encode = net.codec_model.encode
@@ -245,7 +251,11 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return self.rate_hz // 10
 
     def _network(self) -> Any:
-        """Load the network and its processor, and check kind and sample rate."""
+        """Load the network and its processor.
+
+        Raises:
+            WeightsError: they are broken, of another kind, or for another sample rate.
+        """
         from transformers import AutoProcessor
 
         from codec_bench.weights.pretrained import class_of, load_pretrained
@@ -294,7 +304,11 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
 
     def _own_steps(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """Return the tokens of each segment's steps to its end, without leading silence."""
+        """Generate a batch, with as many steps for each segment as its audio has.
+
+        Yields:
+            Each segment's tokens after the prompt, up to the first end token.
+        """
         before, ends = inputs["input_ids"].shape[1], self._ends()
         counts = [-(-row["input_features"].shape[-1] // self._net.config.audio_length_per_tok) for row in rows]
         generated = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
@@ -302,7 +316,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
 
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """Return the tokens of each segment's frames, without the start token.
+        """Generate a batch; yield a token for each of a segment's codec frames.
 
         transformers runs the codec frame by frame, and on the first frame twice. Here it runs at once, with the first
         frame repeated: the same codes.
@@ -351,7 +365,10 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return set(ends if isinstance(ends, list) else [ends])
 
     def _transcript(self, tokens: list[int], language: str | None) -> PieceTranscript:
-        """Decode one segment's tokens up to the first end token; note a text without one."""
+        """Decode a segment's tokens up to the first end token.
+
+        A text without an end token has a `fault`.
+        """
         tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
@@ -367,7 +384,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return PieceTranscript(str(text).strip(), language or "")
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """Join the transcripts of a signal's segments, in order."""
+        """Join the transcripts of a signal's segments, in order, to the feature's result."""
         result = super().result(parts, language)
         if language in UNSPACED:
             result["transcript"] = joined(parts, between="")

@@ -187,7 +187,7 @@ class Whisper(PreparedFeature):
         self._net, self._read = net, tokens
 
     def _network(self, tokens: Tokens) -> WhisperNetwork:
-        """Load the checkpoint by transformers or CTranslate2."""
+        """Load the checkpoint with the feature's library, transformers or CTranslate2."""
         options = (self.name, self._folder, self.device, self.compute_type, tokens)
         if self.by == "torch":
             from codec_bench.features.recognisers.whisper_torch import TorchWhisper
@@ -198,7 +198,11 @@ class Whisper(PreparedFeature):
         return CTranslate2Whisper(*options)
 
     def _try(self, net: WhisperNetwork) -> None:
-        """Encode one silent window, which shows a missing or old library before any item."""
+        """Encode a silent window, which shows a missing or old library before any item.
+
+        Raises:
+            UserError: encoding fails, or its output is not finite.
+        """
         other = "" if self.by == "torch" else f"; {self.name}@torch computes without CTranslate2"
         try:
             right = net.computes()
@@ -230,7 +234,11 @@ class Whisper(PreparedFeature):
         return self._read
 
     def _check(self, net: WhisperNetwork) -> None:
-        """Refuse a checkpoint with mel bands or languages that are not the model's."""
+        """Check that a checkpoint has the model's mel bands and languages.
+
+        Raises:
+            WeightsError: it does not.
+        """
         declared = declared_bands(self._folder, net.n_mels)
         wrong = []
         if net.n_mels != self.facts.n_mels:
@@ -285,7 +293,7 @@ class Whisper(PreparedFeature):
         ]
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """Return words with times, aligned by the decoder's attention.
+        """Return words with start and end in seconds, by the decoder's attention.
 
         Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and
         times.
@@ -313,7 +321,11 @@ class Whisper(PreparedFeature):
         return [word for word in out if any(map(str.isalnum, word[0]))]
 
     def _decode_windows(self, batch: _Batch) -> tuple[list[list[_Window]], list[str | None]]:
-        """Decode the windows of each signal; return them and their languages."""
+        """Decode the windows of each signal.
+
+        Returns:
+            By signal, its windows with their tokens, and its language, detected where it was unknown.
+        """
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
 
@@ -340,7 +352,12 @@ class Whisper(PreparedFeature):
         return known
 
     def _decode(self, windows: list[_Window], codes: list[str | None]) -> None:
-        """Decode windows, as many at once as memory allows; set languages that are None."""
+        """Decode windows in place, as many at once as memory allows.
+
+        Args:
+            windows: get their tokens and probabilities.
+            codes: the language of each signal; None is replaced by the detected one.
+        """
         # First windows of items without a language come first: the item's other windows need it.
         waiting = sorted(windows, key=lambda w: (not (w.first and codes[w.item] is None), -w.mel.shape[0]))
         full = False  # whether the last ones did not fit in spite of torch's freed cache
@@ -364,7 +381,10 @@ class Whisper(PreparedFeature):
             full = True
 
     def _decode_together(self, windows: list[_Window], codes: list[str | None]) -> None:
-        """Decode windows as one batch, after detecting the languages that are None."""
+        """Decode windows in place as one batch; arguments as of `_decode`.
+
+        The first window of a signal without a language comes before its other windows.
+        """
         encoded = self._encode(windows)
         if any(codes[window.item] is None for window in windows):
             for window, (language, _) in zip(windows, self._loaded.detect_languages(encoded)):
@@ -396,7 +416,11 @@ class Whisper(PreparedFeature):
         return batch
 
     def _result(self, windows: list[_Window], language: str, *, detected: bool) -> Result:
-        """Join the texts of a signal's windows, with their probabilities and lengths."""
+        """Join the texts of a signal's windows, with their probabilities and lengths.
+
+        Args:
+            detected: whether Whisper detected the language.
+        """
         texts, tokens = [], []
         for window in windows:
             text = self._tokens.text(window.tokens)

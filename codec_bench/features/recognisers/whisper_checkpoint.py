@@ -77,7 +77,7 @@ _HALVES = ("float16", "bfloat16", "int8_float16")
 
 
 def window_bytes(facts: CheckpointSize, compute_type: str) -> int:
-    """Estimate the memory of one window among others.
+    """Estimate the memory in bytes that one more window of a batch takes.
 
     The decoder holds the keys and values of every layer, for the encoder's frames and the tokens. The encoder holds the
     attention of every head over all frames, and each layer's frames. The larger counts.
@@ -138,7 +138,7 @@ def protocol_id(model: str, point: str | None = None) -> str:
 
 
 def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool) -> str:
-    """Add to a point the library that the device would choose.
+    """Return the options of a name with the library that the device would choose.
 
     It is torch on a GPU and CTranslate2 on a CPU, unless only the other one reads the folder's layout and has the type,
     or the published checkpoint is here in the other's layout alone.
@@ -161,7 +161,10 @@ def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool
 
 
 def _layout(weights: str | None) -> Backend | None:
-    """Return the library whose layout a folder of custom weights has, or None."""
+    """Return the library whose files a folder of custom weights holds.
+
+    None for no weights, an unknown layout, or files of both libraries.
+    """
     if weights is None:
         return None
     path = Path(weights).expanduser()
@@ -231,7 +234,11 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
 
 
 def declared_bands(folder: Path, otherwise: int) -> int:
-    """Read the mel bands in preprocessor_config.json, else return `otherwise`."""
+    """Read the number of mel bands in a folder's preprocessor_config.json.
+
+    Args:
+        otherwise: the result if the file is missing or does not state it.
+    """
     path = folder / "preprocessor_config.json"
     if not path.is_file():
         return otherwise

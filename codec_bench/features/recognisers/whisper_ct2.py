@@ -86,7 +86,11 @@ class CTranslate2Whisper(WhisperNetwork):
         self.n_mels, self.multilingual = self.model.n_mels, self.model.is_multilingual
 
     def encode(self, batches: Iterable[torch.Tensor]) -> Any:
-        """Encode windows to `(windows, 1500, width)`, on the model's device."""
+        """Encode windows to `(windows, 1500, width)`, on the model's device.
+
+        Args:
+            batches: float32 `(windows, n_mels, 3000)`; the results are joined.
+        """
         import ctranslate2
         import torch
 
@@ -114,7 +118,18 @@ class CTranslate2Whisper(WhisperNetwork):
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
     ) -> list[Word]:
-        """Align the words of one window by faster-whisper's own rules."""
+        """Align the words of one window by faster-whisper's own rules.
+
+        Args:
+            encoded: the window's encoder output.
+            tokens: its text.
+            begin_s: start of the window in the signal.
+            frames: mel frames of the window that hold signal.
+            before_s: end of the last word of earlier windows.
+
+        Returns:
+            Words with start and end in seconds of the signal.
+        """
         from faster_whisper.tokenizer import Tokenizer
         from faster_whisper.transcribe import WhisperModel
 
@@ -128,7 +143,7 @@ class CTranslate2Whisper(WhisperNetwork):
         return [(word["word"].strip(), float(word["start"]), float(word["end"])) for word in segment["words"]]
 
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """Decode each window greedily."""
+        """Decode each window greedily, after its prompt tokens."""
         decoded = self.model.generate(
             encoded,
             [list(prompt) for prompt in prompts],

@@ -96,7 +96,7 @@ class WhisperNetwork(ABC):
 
 
 def joined_batches(batches: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Join batches; return a single one uncopied."""
+    """Concatenate batches; a single batch is returned without a copy."""
     import torch
 
     parts = list(batches)

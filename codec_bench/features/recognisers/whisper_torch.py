@@ -109,7 +109,7 @@ class TorchWhisper(WhisperNetwork):
         return [(codes[int(index)], share) for share, index in best.tolist()]
 
     def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """Decode each window greedily."""
+        """Decode each window greedily, after its prompt tokens of equal number."""
         import torch
 
         from codec_bench.networks.transfer import sent

@@ -110,7 +110,7 @@ class Ge2e(Feature):
         return raised(signal)
 
     def _embed(self, mels: list[torch.Tensor]) -> np.ndarray:
-        """Embed partials, float32 `(160, 40)`, as `(partials, 256)`; NaN where all are 0."""
+        """Embed partials `(160, 40)`: unit vectors `(partials, 256)`; NaN if all are 0."""
         import torch
 
         net = self._loaded()
@@ -191,7 +191,7 @@ def _checkpoint(weights: str | None) -> Path:
 
 
 def raised(signal: np.ndarray) -> np.ndarray:
-    """Raise a signal `(samples,)`, not silent, to at least -30 dBFS."""
+    """Amplify a signal `(samples,)`, not silent, if it is below -30 dBFS."""
     level_db = 20 * math.log10(float(np.sqrt(np.mean((signal * FULL_SCALE).astype(np.float64) ** 2))) / FULL_SCALE)
     if level_db > LOUDNESS_DBFS:
         return signal
@@ -227,7 +227,10 @@ def spoken(signal: np.ndarray) -> np.ndarray:
 
 
 def partial_starts(num_samples: int) -> list[int]:
-    """Return the first frames of the partials: every 77; the last if 3/4 is covered."""
+    """Return the first mel frame of each partial (segment of 1.6 s), every 77 frames.
+
+    The last partial is dropped if less than 3/4 of it is signal, unless it is the only one.
+    """
     frames = math.ceil((num_samples + 1) / HOP)
     starts = list(range(0, max(1, frames - PARTIAL_FRAMES + PARTIAL_STEP + 1), PARTIAL_STEP))
     coverage = (num_samples - starts[-1] * HOP) / (PARTIAL_FRAMES * HOP)

@@ -115,7 +115,7 @@ class S3prl(Feature):
         return self._last(waves).mean(1)
 
     def _last(self, waves: list[Any]) -> Any:
-        """Compute the last hidden state, float32 `(batch, frames, width)`."""
+        """Compute the last hidden state of waves, float32 `(batch, frames, width)`."""
         output = self._net(waves)
         last = output["last_hidden_state"] if "last_hidden_state" in output else output["hidden_states"][-1]
         return last.float()
@@ -157,7 +157,7 @@ def mended() -> Iterator[None]:
 
 @contextmanager
 def _tensors_only() -> Iterator[None]:
-    """Make every torch.load read with `weights_only`, also in s3prl."""
+    """Make every `torch.load` in this context, also in s3prl, use `weights_only`."""
     before = os.environ.get(SAFE_LOADING)
     os.environ[SAFE_LOADING] = "1"
     try:

@@ -60,6 +60,7 @@ class FbankEncoder(SpeakerEncoder):
     """
 
     def _network(self) -> Any:
+        """Build the network, and load the published tensors without the classifier."""
         net = unfilled(self._architecture)
         state = load_state(self._path)
         load_into(net, state, path=self._path, unused=[name for name in state if name.startswith(CLASSIFIER)])

@@ -87,7 +87,7 @@ class WavlmBasePlusSv(WavlmSv):
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a JSON file that holds a mapping."""
+    """Read a JSON file that holds a mapping; WeightsError if it does not."""
     try:
         values = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

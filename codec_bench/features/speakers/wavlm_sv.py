@@ -60,6 +60,7 @@ class WavlmLargeSv(WavlmSv):
     min_samples = 720
 
     def _network(self) -> SpeakerNet:
+        """Build the network, and load the published tensors without the classifier."""
         state = load_state(self._path, key="model")
         net = unfilled(self._architecture)
         load_into(net, state, path=self._path, unused=(CLASSIFIER,))
