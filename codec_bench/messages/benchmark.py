@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+
+def _spent(spent_usd: float) -> str:
+    return f": {spent_usd:.4g} USD are spent" if spent_usd else ""
+
+
+def _unknown(missing: Sequence[str]) -> str:
+    return f" (unknown: {', '.join(missing)})" if missing else ""
+
+
 SENTENCES = {
     "info": {
         "reference_outside_choices": "the reference '{reference}' is none of the choices {choices}",
@@ -157,11 +168,22 @@ SENTENCES = {
         "question_audio_not_written": "the question's audio cannot be written to '{path}': {cause}",
         "sound_not_to_be_cut": "its sound is {s:.1f} s long, '{model}' takes {limit_s:g} s, and the benchmark says not to cut it",
         "other_model_behind_name": "'{folder}' was started with another model behind the same name: {changes}",
-        "spending_stopped": "{cause}; {count:,} {unit}{verb} not sent",
+        "spending_stopped": lambda cause, count, unit: (
+            f"{cause}; {count:,} {unit}{'s were' if count != 1 else ' was'} not sent"
+        ),
+        "cost_limit_reached": lambda limit_usd, spent_usd=0.0: (
+            f"the limit of {limit_usd:g} USD is reached{_spent(spent_usd)}"
+        ),
+        "hour_limit_reached": lambda limit_hours, spent_usd=0.0: (
+            f"the limit of {limit_hours:g} hours is reached{_spent(spent_usd)}"
+        ),
+        "cost_unknown": lambda model, missing=(), spent_usd=0.0: (
+            f"the cost of an answer of '{model}' is not known{_unknown(missing)}, so a limit of cost cannot be enforced"
+            f"{_spent(spent_usd)}"
+        ),
         "control_item_without_sound": "the item '{id}', whose sound was to be used, has none",
         "model_not_started_error": "the model '{model}' could not be started: {type}: {cause}",
         "batches_stopped": "{causes}",
-        "limit_reached": "{cause}",
         "answers_empty_at_limit": lambda count, model, tokens: (
             f"the first {count} answers of '{model}' are empty and ended at the limit of length"
             + (f" ({tokens:,} tokens)" if tokens else "")

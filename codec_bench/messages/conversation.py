@@ -32,6 +32,9 @@ SENTENCES = {
         "no_speech_in_span": (
             "the recording '{recording}' of the conversation '{id}' has no speech from {begin_s:g} to {end_s:g} s"
         ),
+        "no_answer_sound": "the model gave no sound",
+        "turn_not_answered": "the answer {status}: {cause}",
+        "answer_not_read": "the reading {status}: {cause}",
         "connection_late": "the service did not open the connection in time",
         "words_without_sound": "the service answered in words and sent no sound",
         "frames_late": lambda p99_s, most_s, frame_s, limit_s: (

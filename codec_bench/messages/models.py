@@ -9,12 +9,21 @@ SENTENCES = {
         "gives_text_only": "the model '{model}' gives text, and the benchmark needs {wants}",
         "prompt_blocked": "the service blocked the prompt: {message}",
         "model_declined": "the model declined: {message}",
+        "answer_stopped": lambda finish, message="": (
+            f"the service stopped the answer: {finish}{message and f' ({message})'}"
+        ),
+        "transcript_of_service": "the text is the service's own transcript of the spoken answer",
+        "sent_in_windows": "sent in {windows} windows",
+        "transcript_read": "transcript {number}: {text}",
         "content_filter": "a content filter stopped the answer",
         "one_recording_only": "the model '{model}' transcribes one recording per request, not {recordings}",
         "needs_language": "the model '{model}' needs the field 'language' with one of: {known}",
         "converses_only": "the model '{model}' converses in time and answers no single request",
     },
     "warning": {
+        "tools_called": "the model called tools that the request does not have",
+        "key_repeated": "the service repeated its key in the answer; it was masked",
+        "characters_replaced": "characters that are not Unicode were replaced",
         "usage_not_counts": "the reported usage is no count and was left out: {usage}",
     },
     "error": {
@@ -24,10 +33,32 @@ SENTENCES = {
         "reply_too_large": "the reply is longer than {most_mib} MiB",
         "event_not_json": "an event is not JSON: {text}",
         "reply_not_json": "expected JSON, got {found}: {text}",
+        "reply_untyped": "expected JSON, got no content type: {text}",
+        "reply_json_damaged": "expected JSON, got JSON that is damaged or cut off ({kind}): {text}",
+        "stream_expected": lambda kind, text: f"expected a stream of events, got {kind or 'no content type'}: {text}",
+        "piece_not_json": "a piece of the reply is not JSON: {text}",
+        "reply_empty": "the reply is empty",
+        "no_answer_in_reply": "the reply holds no answer: {body}",
+        "field_not_in_reply": "the reply has no '{name}': {body}",
+        "embeddings_miscounted": "the reply has {embeddings} embeddings for {texts} texts",
+        "service_status": lambda url, status, message="": f"{url} answered {status}{message and f': {message}'}",
+        "no_secure_connection": "no secure connection to {url}: {cause}",
+        "connection_broke": "the connection to {url} broke: {cause}",
+        "closed_before_answer": "the connection was closed before the answer was complete",
+        "stream_ended_early": "the stream ended before the answer did",
+        "session_not_closed": "the service did not close its session",
+        "session_closed_early": "the service closed its session before it began",
+        "upload_unreadable": "the service cannot read the uploaded sound",
+        "upload_late": "the service has not read in an uploaded file after {limit_s:.0f} s",
+        "answer_interrupted": "the service took its answer to be interrupted",
+        "answer_cancelled": "the service cancelled its answer: {cause}",
+        "quota_used_up": "the quota of the day is used up: {cause}",
         "reply_not_audio": "expected audio, got {found}: {text}",
         "answers_file_too_large": "the file of answers is longer than {most_gib} GiB",
         "answers_miscounted": "the model gave {answers} answers to {requests} requests",
-        "body_layout": "the {subject} does not have the expected layout ({type}: {cause}): {body}",
+        "body_layout": lambda subject, type, cause, body="": (
+            f"the {subject} does not have the expected layout ({type}: {cause}){body and f': {body}'}"
+        ),
         "no_upload_address": "the service gave no address of its own for the upload",
         "model_closed": "the model was closed before it answered",
         "audio_not_base64": "the answer's audio is {type}; expected base64",
@@ -42,7 +73,6 @@ SENTENCES = {
         "service_error_in_answer": "the service reported an error in its answer: {message}",
         "service_error": "the service reported an error: {message}",
         "no_audio_in_answer": "the answer holds no audio",
-        "unexpected_layout": "the reply does not have the expected layout ({message})",
         "unfinished_reasoning": "the answer ended after {tokens} tokens within its reasoning; raise max_tokens",
         "no_sound_made": "the model ended before it made any sound",
         "processor_refused": "the processor cannot take it: {type}: {message}",
@@ -98,7 +128,9 @@ SENTENCES = {
             "the model '{model}' has {option}={value!r}; expected a number from {least:g} to {most}"
         ),
         "model_option_value": "the model '{model}' has {option}={value!r}",
-        "service_stopped": "{cause}{requests}",
+        "service_stopped": lambda cause, wait_s=None: (
+            f"{cause}" if wait_s is None else f"{cause}, and asks to wait {wait_s:.0f} s"
+        ),
         "refused_alike": "{count} questions in a row were refused in the same words: {cause}",
         "generation_unknown": "there is no generation parameter '{option}'",
         "stop_form": "stop={value!r} is not a text or a list of texts",
@@ -168,6 +200,8 @@ SENTENCES = {
             f"there is no worker code for '{model}'" + (f" at '{path}'" if path else "")
         ),
         "nothing_answers": "nothing answers at {url}: {cause}",
+        # Of older records.
+        "unexpected_layout": "the reply does not have the expected layout ({message})",
         "no_connection": "nothing answers at {url}: no connection within {limit_s:g} s",
     },
 }

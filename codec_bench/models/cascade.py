@@ -148,7 +148,7 @@ class Cascade(Model):
             if len(known := [a.sound_s for a in transcriptions if a.sound_s is not None]) == len(transcriptions)
             else None,
             notes=(
-                *(f"transcript {number}: {text}" for number, text in enumerate(transcripts, 1)),
+                *(Diagnostic("transcript_read", number=n, text=text) for n, text in enumerate(transcripts, 1)),
                 *(note for answer in transcriptions for note in answer.notes),
                 *response.notes,
             ),

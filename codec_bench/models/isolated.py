@@ -256,7 +256,7 @@ def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
     if text is not None:
         encodable = text.encode("utf-8", "replace").decode("utf-8")
         if encodable != text:
-            notes.append("characters that are not Unicode were replaced")
+            notes.append(Diagnostic("characters_replaced"))
             text = encodable
     if audio is not None:
         samples = np.frombuffer(audio["samples"], np.float32).reshape(audio["channels"], -1)

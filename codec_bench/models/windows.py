@@ -162,7 +162,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
         audio=joined(sounds) if sounds else None,
         first_s=answers[0].first_s,
         finish="length" if "length" in finishes else last.finish,
-        notes=(f"sent in {count} windows", *notes),
+        notes=(Diagnostic("sent_in_windows", windows=count), *notes),
     )
 
 

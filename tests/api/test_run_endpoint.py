@@ -150,7 +150,7 @@ def test_a_wrong_setting_stops_the_run_and_records_nothing(ask, server, tmp_path
         400,
         {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}},
     )
-    with refuses("service_refusal", message=Containing("does not exist"), hint="openai-chat.model=NAME"):
+    with refuses("service_status", message=Containing("does not exist"), hint="openai-chat.model=NAME"):
         ask(questions=20)
     assert len(served.seen) == 1
     served.refuse = lambda body: (400, {"error": {"message": f"no: {len(served.seen)}"}})
@@ -163,7 +163,7 @@ def test_a_wrong_setting_stops_the_run_and_records_nothing(ask, server, tmp_path
 def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
     served, _ = server
     served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > 3 else None
-    with refuses("service_refusal", message=Containing("expired"), hint="the same command continues"):
+    with refuses("service_status", message=Containing("expired"), hint="the same command continues"):
         ask(options={"concurrency": 1})
     served.refuse, before = (lambda body: None), len(served.seen)
     assert messages(ask(options={"concurrency": 1}))["asked"] == 6
@@ -309,7 +309,10 @@ def test_a_limit_of_cost_stops_the_run_and_keeps_it(ask, server):
     served, _ = server
     priced = {"prices": {"input": 50_000, "output": 100_000, "date": "2026-11-22"}, "concurrency": 1}  # 1 USD an answer
     with refuses(
-        "spending_stopped", cause="the limit of 2.5 USD is reached: 2 USD are spent", count=4, hint="are recorded"
+        "spending_stopped",
+        cause={"code": "cost_limit_reached", "limit_usd": 2.5, "spent_usd": 2},
+        count=4,
+        hint="are recorded",
     ):
         ask(options=priced, terms=Terms(max_cost_usd=2.5))
     assert len(served.seen) == 2
@@ -473,10 +476,10 @@ def test_verdicts_count_for_the_limit_of_cost(rated, server, tmp_path):
     price = {"input": 50_000, "output": 100_000, "date": "2026-11-22"}
     options = {"prices": price, "concurrency": 1}
     judged = {str(judge): {"prices": price, "concurrency": 1}}
-    with refuses("spending_stopped", cause="the limit of 4.5 USD is reached: 4 USD are spent"):
+    with refuses("spending_stopped", cause={"code": "cost_limit_reached", "limit_usd": 4.5, "spent_usd": 4}):
         rated(judge, options=options, more=judged, terms=Terms(max_cost_usd=4.5))
     assert len(served.seen) == 4
-    with refuses("spending_stopped", cause=Containing("the cost of an answer of 'dear' is not known")):
+    with refuses("spending_stopped", cause={"code": "cost_unknown", "model": "dear"}):
         rated(judge, options=options, terms=Terms(max_cost_usd=100.0))
     with closing(open_run(rated(judge, options=options, more=judged, terms=Terms(max_cost_usd=2.5)))) as run:
         (entry,) = next(iter(summarise(run).as_dict()["systems"].values()))["metrics"].values()

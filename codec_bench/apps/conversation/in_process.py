@@ -279,24 +279,24 @@ class CascadeSession(InProcess):
         """Return the response to a turn with its audio, synthesised if it is text."""
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
-            response = _there(await self.model.ask(request), "answer")
+            response = _there(await self.model.ask(request), "turn_not_answered")
             if self.speaks is None:
                 sound = response.audio
             else:
                 read = await self.speaks.ask(Request(name, fields={"text": response.text or ""}, wants="audio"))
-                sound = _there(read, "reading").audio
+                sound = _there(read, "answer_not_read").audio
         if sound is None:
-            raise RequestFailed("the model gave no sound")
+            raise RequestFailed(Diagnostic("no_answer_sound"))
         return response, sound
 
 
 def _failed(error: Exception) -> RequestFailed:
-    return RequestFailed(f"the model failed: {type(error).__name__}: {error}")
+    return RequestFailed(Diagnostic("model_raised", type=type(error).__name__, message=error))
 
 
-def _there(response: Response, label: str) -> Response:
+def _there(response: Response, code: str) -> Response:
     if response.status != "ok":
-        raise RequestFailed(f"the {label} {response.status}: {response.reason}")
+        raise RequestFailed(Diagnostic(code, status=response.status, cause=response.reason))
     return response
 
 

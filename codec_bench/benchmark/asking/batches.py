@@ -172,9 +172,7 @@ class Batched:
         try:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
-                    raise UserError(
-                        "limit_reached", cause=self._spending.budget.stop_reason, hint=self._spending.budget.hint
-                    )
+                    raise UserError(self._spending.budget.stop_reason, hint=self._spending.budget.hint)
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
@@ -39,21 +40,19 @@ class Budget:
         self._clock, self._began = clock, clock()
         self._all: list[Spending] = []
         self.spent_usd = 0.0
-        self.stopped: str | None = None
+        self.stopped: Diagnostic | None = None
         self.hint = RESUME_HINT
 
     @property
-    def stop_reason(self) -> str | None:
+    def stop_reason(self) -> Diagnostic | None:
         """Why no more requests are sent, with the amount spent; None if more may be sent."""
-        spent = f": {self.spent_usd:.4g} USD are spent" if self.spent_usd else ""
-        return None if self.stopped is None else self.stopped + spent
+        if self.stopped is None:
+            return None
+        return Diagnostic(self.stopped.code, **{**self.stopped.parameters, "spent_usd": self.spent_usd})
 
     def limit_error(self, held_back: int, unit: str = "question") -> UserError:
         """Return the error of a reached limit; `held_back`: questions that were not sent."""
-        were = "s were" if held_back != 1 else " was"
-        return UserError(
-            "spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, verb=were, hint=self.hint
-        )
+        return UserError("spending_stopped", cause=self.stop_reason, count=held_back, unit=unit, hint=self.hint)
 
     def open_account(self, model: Model | None = None) -> Spending:
         """Open one model's account; a missing price is reported with its model."""
@@ -65,10 +64,10 @@ class Budget:
         if self.most_usd is not None:
             ahead_usd += sum(one.in_flight_usd for one in self._all)
             if self.spent_usd + ahead_usd > self.most_usd:
-                self.stopped = f"the limit of {self.most_usd:g} USD is reached"
+                self.stopped = Diagnostic("cost_limit_reached", limit_usd=self.most_usd)
                 self.hint = f"{RESUME_HINT}, with a new limit"
         if self._most_s is not None and self._clock() - self._began >= self._most_s:
-            self.stopped = f"the limit of {self._most_s / 3600:g} hours is reached"
+            self.stopped = Diagnostic("hour_limit_reached", limit_hours=self._most_s / 3600)
             self.hint = f"{RESUME_HINT}, with a new limit"
 
 
@@ -123,10 +122,7 @@ class Spending:
         """Stop because the cost of an answer is unknown."""
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
-        unknown = f" (unknown: {', '.join(missing)})" if missing else ""
-        self.budget.stopped = self.budget.stopped or (
-            f"the cost of an answer of '{name}' is not known{unknown}, so a limit of cost cannot be enforced"
-        )
+        self.budget.stopped = self.budget.stopped or Diagnostic("cost_unknown", model=name, missing=missing)
         if self._model is not None and not missing and not hasattr(self._model, "prices"):
             self.budget.hint = (
                 f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {RESUME_HINT}"

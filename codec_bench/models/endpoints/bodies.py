@@ -33,7 +33,7 @@ def text_of(body: Any, name: str) -> str:
     """Return a required text of a reply; RequestFailed if it is missing."""
     value = optional_text(body, name)
     if value is None:
-        raise RequestFailed(f"the reply has no '{name}': {clean(str(body))}")
+        raise RequestFailed(Diagnostic("field_not_in_reply", name=name, body=clean(str(body))))
     return value
 
 

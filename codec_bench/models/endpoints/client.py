@@ -204,7 +204,9 @@ class Client(RetryPolicy):
         message = self.clean(str(error)) or type(error).__name__
         if isinstance(error, (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError)):
             return Retryable(
-                f"no secure connection to {self.base_url}: {message}", disconnected=True, hint=_of_tls(message)
+                Diagnostic("no_secure_connection", url=self.base_url, cause=message),
+                disconnected=True,
+                hint=_of_tls(message),
             )
         if isinstance(error, aiohttp.ClientConnectorError):
             message = self.clean(error.os_error.strerror or str(error.os_error))
@@ -217,7 +219,7 @@ class Client(RetryPolicy):
             error.__cause__, ContentEncodingError
         ):
             return Retryable(Diagnostic("reply_unreadable", url=self.base_url, cause=message))
-        return Retryable(f"the connection to {self.base_url} broke: {message}")
+        return Retryable(Diagnostic("connection_broke", url=self.base_url, cause=message))
 
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
@@ -229,7 +231,7 @@ class Client(RetryPolicy):
         """
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
-        reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
+        reason = Diagnostic("service_status", url=self.base_url, status=status, message=message)
         if codes & _QUOTA:
             return Denied(reason, "the account has no credit left or is not active", final=True)
         if any("api_key" in code.lower() for code in codes):

@@ -192,7 +192,7 @@ class Gemini(BatchableModel):
         if blocked:
             return Response.refused(Diagnostic("prompt_blocked", message=clean(str(blocked))), **about)
         if not body.get("candidates"):
-            raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
+            raise RequestFailed(Diagnostic("no_answer_in_reply", body=clean(str(body))))
         candidate = body["candidates"][0]
         finish = candidate.get("finishReason")
         about["finish"] = {"STOP": "stop", "MAX_TOKENS": "length"}.get(finish, finish)
@@ -200,7 +200,7 @@ class Gemini(BatchableModel):
         text = "".join(item.get("text") or "" for item in parts if not item.get("thought"))
         if finish in BLOCKED:
             message = clean(str(candidate.get("finishMessage") or ""))
-            reason = f"the service stopped the answer: {finish}" + (f" ({message})" if message else "")
+            reason = Diagnostic("answer_stopped", finish=finish, message=message)
             return Response.refused(reason, text=text or None, **about)
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
         notes: list[str] = [] if text or sounds else [EMPTY]

@@ -166,10 +166,10 @@ class GeminiFiles:
             if state in (None, "ACTIVE"):
                 return Stored(text_of(body, "name"), text_of(body, "uri"), self._until_s(body))
             if state == "FAILED":
-                raise RequestFailed("the service cannot read the uploaded sound", refused=True)
+                raise RequestFailed(Diagnostic("upload_unreadable"), refused=True)
             await asyncio.sleep(LOOK_EVERY_S)
             body = (await self._client.send("GET", f"/{self._version}/{text_of(body, 'name')}", read_json)).value
-        raise RequestFailed(f"the service has not read in an uploaded file after {LOOKS * LOOK_EVERY_S:.0f} s")
+        raise RequestFailed(Diagnostic("upload_late", limit_s=LOOKS * LOOK_EVERY_S))
 
 
 async def read_bytes_of(response: aiohttp.ClientResponse, _began: float) -> bytes:

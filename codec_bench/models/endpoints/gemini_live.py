@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import pcm16_base64
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
@@ -104,7 +105,7 @@ class GeminiLive(SocketModel):
         if (content.get("outputTranscription") or {}).get("text"):
             written.transcript.append(content["outputTranscription"]["text"])
         if content.get("interrupted"):
-            raise Retryable("the service took its answer to be interrupted")
+            raise Retryable(Diagnostic("answer_interrupted"))
         if not content.get("turnComplete"):
             return ""
         reason = content.get("turnCompleteReason")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
@@ -139,7 +140,7 @@ class JsonEndpoint(JsonModel):
         for document in pieces:
             problem = value_at(document, self.error_path) if self.error_path else None
             if problem:
-                raise Retryable(f"the service reported an error in its answer: {clean(str(problem))}")
+                raise Retryable(Diagnostic("service_error_in_answer", message=clean(str(problem))))
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
@@ -196,9 +197,9 @@ def _pieces(data: bytes) -> list[Any]:
         try:
             out.append(parse_json(line))
         except ValueError:
-            raise Retryable(f"a piece of the reply is not JSON: {clean(line)}") from None
+            raise Retryable(Diagnostic("piece_not_json", text=clean(line))) from None
     if not out:
-        raise Retryable("the reply is empty")
+        raise Retryable(Diagnostic("reply_empty"))
     return out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -135,7 +135,12 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def clean_reason(reason: str, secrets: tuple[str, ...]) -> str:
     """Clean a reason; of a diagnostic each of its texts."""
+    return changed_texts(reason, lambda text: clean(text, secrets))
+
+
+def changed_texts(reason: str, change: Callable[[str], str]) -> str:
+    """A reason with its text changed; of a diagnostic each text among its parameters."""
     if not isinstance(reason, Diagnostic):
-        return clean(reason, secrets)
-    texts = {name: clean(value, secrets) for name, value in reason.parameters.items() if isinstance(value, str)}
+        return change(reason)
+    texts = {name: changed_texts(one, change) for name, one in reason.parameters.items() if isinstance(one, str)}
     return Diagnostic(reason.code, **{**reason.parameters, **texts})

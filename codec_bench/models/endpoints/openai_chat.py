@@ -203,7 +203,7 @@ class OpenAiChat(BatchableModel):
         async for body in self._pieces(response):
             parse_reply(lambda body: written.add(body, began), body)
         if self.stream and written.finish is None:
-            raise Retryable("the stream ended before the answer did")
+            raise Retryable(Diagnostic("stream_ended_early"))
         if not self.stream:
             written.first_s = None
         return written
@@ -227,7 +227,7 @@ class OpenAiChat(BatchableModel):
         text = "".join(written.text)
         if not text and written.transcript:
             text = "".join(written.transcript)
-            notes.append("the text is the service's own transcript of the spoken answer")
+            notes.append(Diagnostic("transcript_of_service"))
         if self.reasoning_end and self.reasoning_end in text:
             thoughts, _, text = text.rpartition(self.reasoning_end)
             written.reasoning.append(thoughts)
@@ -244,7 +244,7 @@ class OpenAiChat(BatchableModel):
         if not text and audio is None:
             notes.append(EMPTY)
         if written.tools:
-            notes.append("the model called tools that the request does not have")
+            notes.append(Diagnostic("tools_called"))
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
 
 
@@ -256,7 +256,7 @@ def _thinking(thinking: Any) -> str:
 
 def _check_complete(body: Any) -> Mapping[str, Any]:
     if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
-        raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
+        raise RequestFailed(Diagnostic("no_answer_in_reply", body=clean(str(body))))
     return body
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import optional_text, parse_reply
@@ -63,10 +64,8 @@ class OpenAiEmbeddings(JsonModel):
         reply = await self.client.send("POST", self.path, read_json, content=body, headers=JSON)
         of_text, *others = parse_reply(_embeddings, reply.value)
         if len(others) != len(request.fields["texts"]):
-            expected = 1 + len(request.fields["texts"])
-            raise RequestFailed(
-                f"the reply has {1 + len(others)} embeddings for {expected} texts", attempts=reply.attempts
-            )
+            counts = {"embeddings": 1 + len(others), "texts": 1 + len(request.fields["texts"])}
+            raise RequestFailed(Diagnostic("embeddings_miscounted", **counts), attempts=reply.attempts)
         return Response(
             text=json.dumps({SIMILARITIES: [float(of_text @ other) for other in others]}),
             usage={"output_tokens": 0.0, **openai_usage(reply.value.get("usage"))},  # nothing is written

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
@@ -120,7 +121,7 @@ class OpenAiLive(SocketModel):
                     started.set()
                 if step == "done":
                     return
-            raise Retryable("the connection was closed before the answer was complete")
+            raise Retryable(Diagnostic("closed_before_answer"))
 
         listener = asyncio.create_task(listen())
         try:
@@ -135,7 +136,7 @@ class OpenAiLive(SocketModel):
                 await socket.send(json.dumps({"type": "session.close"}))
                 await asyncio.wait({listener}, timeout=CLOSING_S)
             if not listener.done():
-                raise Retryable("the service did not close its session")
+                raise Retryable(Diagnostic("session_not_closed"))
             await listener
             return written
         finally:
@@ -189,7 +190,7 @@ async def _first(listener: asyncio.Task[None], ready: Any) -> None:
     if listener.done():
         waiting.cancel()
         await listener
-        raise Retryable("the service closed its session before it began")
+        raise Retryable(Diagnostic("session_closed_early"))
 
 
 def _audible(sound: str) -> bool:

@@ -171,7 +171,7 @@ class OpenAiRealtime(SocketModel):
         if status == "failed":
             raise trouble_of(details.get("error") or {})
         if status == "cancelled":
-            raise Retryable(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
+            raise Retryable(Diagnostic("answer_cancelled", cause=clean(str(details.get("reason")))))
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
 

@@ -114,4 +114,4 @@ def _check(body: Any) -> None:
     if isinstance(body, Mapping) and body.get("error"):
         raise trouble_within(body, {"invalid_request_error", "invalid_prompt"})
     if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):
-        raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
+        raise RequestFailed(Diagnostic("no_answer_in_reply", body=clean(str(body))))

@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
-from codec_bench.models.endpoints.keys import ApiKey, clean, masked
+from codec_bench.models.endpoints.keys import ApiKey, changed_texts, clean, masked
 from codec_bench.models.endpoints.retries import (
     MOST_REQUESTS,
     REPEATS,
@@ -273,8 +273,8 @@ class RemoteModel(Model):
         except AudioError as error:
             return Response.failed(error.message)
         except UNEXPECTED as error:  # a value of another type than the service documents
-            error_text = clean(f"{type(error).__name__}: {error}")
-            return Response.failed(Diagnostic("unexpected_layout", message=error_text))
+            about = {"subject": "reply", "type": type(error).__name__, "cause": clean(str(error))}
+            return Response.failed(Diagnostic("body_layout", **about))
         if response.status == "ok" and request.wants == "audio" and response.audio is None:
             reason = Diagnostic("no_audio_in_answer")
             return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
@@ -326,13 +326,15 @@ class RemoteModel(Model):
         hide = partial(masked, secrets=self.key.secrets())
         shown: dict[str, Any] = {
             name: hide(shown_text)
-            for name in ("text", "reason", "finish", "reasoning")
+            for name in ("text", "finish", "reasoning")
             if (shown_text := getattr(response, name))
         }
-        notes = tuple(map(hide, response.notes))
+        if response.reason is not None:
+            shown["reason"] = changed_texts(response.reason, hide)
+        notes = tuple(changed_texts(note, hide) for note in response.notes)
         served = {name: hide(clean(shown_text)) for name, shown_text in response.served.items()}
         if shown.get("text", response.text) != response.text:
-            notes = (*notes, "the service repeated its key in the answer; it was masked")
+            notes = (*notes, Diagnostic("key_repeated"))
         return replace(response, **shown, notes=notes, served=served)
 
     def _priced(self, request: Request, response: Response, share: float) -> Response:

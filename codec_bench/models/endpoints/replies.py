@@ -97,10 +97,12 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
     try:
         return parse_json(body)
     except ValueError:
-        kind = response.headers.get("content-type", "no content type")
-        text = clean(body.decode("utf-8", "replace")) or "nothing"
-        got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and text[0] in "{[" else clean(kind)
-        raise Retryable(Diagnostic("reply_not_json", found=got, text=text)) from None
+        kind, text = clean(response.headers.get("content-type", "")), clean(body.decode("utf-8", "replace"))
+        if "json" in kind and text.startswith(("{", "[")):
+            raise Retryable(Diagnostic("reply_json_damaged", kind=kind, text=text)) from None
+        if not kind:
+            raise Retryable(Diagnostic("reply_untyped", text=text)) from None
+        raise Retryable(Diagnostic("reply_not_json", found=kind, text=text or "nothing")) from None
 
 
 class EventLines:
@@ -153,7 +155,7 @@ async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
     kind = response.headers.get("content-type", "")
     if "text/event-stream" not in kind:
         text = clean((await read_bytes(response)).decode("utf-8", "replace"))
-        raise Retryable(f"expected a stream of events, got {clean(kind) or 'no content type'}: {text}")
+        raise Retryable(Diagnostic("stream_expected", kind=clean(kind), text=text))
     lines, done = EventLines(), False
     async for chunk in parts_of(response):  # read to the end, so that the connection can be reused
         for event in lines.feed(chunk):
@@ -169,4 +171,4 @@ def _parsed(event: str) -> Any:
     try:
         return parse_json(event)
     except ValueError:
-        raise Retryable(f"an event of the stream is not JSON: {clean(event)}") from None
+        raise Retryable(Diagnostic("event_not_json", text=clean(event))) from None

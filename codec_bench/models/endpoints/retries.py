@@ -403,12 +403,10 @@ class RetryPolicy:
         if limit_s is not None:
             silent_s = now + wait_s - (self._good_at or 0.0)
             if error.daily or wait_s > limit_s or silent_s > limit_s:
-                why = f"the quota of the day is used up: {error.reason}" if error.daily else error.reason
-                asks = f", and asks to wait {wait_s:.0f} s" if error.wait_s is not None and wait_s > limit_s else ""
                 raise UserError(
                     "service_stopped",
-                    cause=why,
-                    requests=asks,
+                    cause=Diagnostic("quota_used_up", cause=error.reason) if error.daily else error.reason,
+                    wait_s=wait_s if error.wait_s is not None and wait_s > limit_s else None,
                     hint=f"{RESUME_HINT}; --wait waits for as long as it takes",
                 )
         places = int(self.gate.limit)

@@ -121,7 +121,7 @@ class SocketModel(RemoteModel):
         text = "".join(written.text)
         if written.finish == "content_filter":
             return Response.refused(Diagnostic("content_filter"), text=text or None, **about)
-        note = ("the text is the service's own transcript of the spoken answer",) if not written.text else ()
+        note = (Diagnostic("transcript_of_service"),) if not written.text else ()
         spoken = "".join(written.text or written.transcript)
         if not written.audio or request.wants == "text":
             return Response(text=spoken, notes=(note if spoken else (EMPTY,)), **about)
@@ -149,7 +149,7 @@ class SocketModel(RemoteModel):
                 for event in rest:
                     await socket.send(event)
                 rest = []
-        raise Retryable("the connection was closed before the answer was complete")
+        raise Retryable(Diagnostic("closed_before_answer"))
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[ClientConnection]:
@@ -175,7 +175,9 @@ class SocketModel(RemoteModel):
         except exceptions.InvalidStatus as error:
             raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
         except exceptions.WebSocketException as error:
-            raise Retryable(f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}") from None
+            raise Retryable(
+                Diagnostic("connection_broke", url=self.base_url, cause=clean(str(error), self._secrets))
+            ) from None
         except OSError as error:
             if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
                 raise
@@ -197,7 +199,7 @@ class SocketModel(RemoteModel):
 
     def _error(self, status: int, body: bytes) -> Exception:
         message = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
-        reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
+        reason = Diagnostic("service_status", url=self.base_url, status=status, message=message)
         if is_temporary(status):
             crowded = is_crowded(status)
             return Retryable(reason, wait_s=wait_of({}, message), crowded=crowded, daily=crowded and is_daily(message))

@@ -128,7 +128,7 @@ def test_canaries_are_paid_for_and_none_is_sent_beyond_the_limit(tmp_path):
         result = answers_of(run)
     assert (result.cost_usd, result.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
     assert len(model.requests) == 6 + 3 and spending.budget.spent_usd == pytest.approx(0.3)
-    assert "the limit of 0.35 USD is reached" in spending.budget.stop_reason
+    assert spending.budget.stop_reason.code == "cost_limit_reached"
 
 
 def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):

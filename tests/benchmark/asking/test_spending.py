@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench.benchmark.asking.sending import Answering, send_requests
 from codec_bench.benchmark.asking.spending import Budget
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 
@@ -52,7 +53,8 @@ def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     spending = Budget(max_cost_usd=5.0).open_account()
     answered = all_of(model, spending)
     assert len(answered) == model.requests == 16 and spending.budget.spent_usd == pytest.approx(4.8)
-    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.budget.stop_reason
+    spent = {"limit_usd": 5.0, "spent_usd": pytest.approx(4.8)}
+    assert spending.budget.stop_reason.as_dict() == {"code": "cost_limit_reached", **spent}
 
 
 def test_without_a_limit_reached_everything_is_sent_at_once():
@@ -65,16 +67,15 @@ def test_an_unknown_cost_ends_it_after_one_answer():
     model = Dear(None)
     spending = Budget(max_cost_usd=5.0).open_account()
     assert len(all_of(model, spending)) == model.requests == 1
-    assert (
-        "cost of an answer of 'NAME' is not known" in spending.budget.stop_reason and "prices=" in spending.budget.hint
-    )
+    assert spending.budget.stop_reason == Diagnostic("cost_unknown", model="NAME", missing=[], spent_usd=0.0)
+    assert "prices=" in spending.budget.hint
 
 
 def test_a_limit_of_hours():
     now = iter(range(0, 10**9, 600))  # every look at the clock is ten minutes later
     model = Dear(None, concurrency=1)
     spending = Budget(max_hours=1.0, clock=lambda: next(now)).open_account()
-    assert len(all_of(model, spending)) == 5 and spending.budget.stop_reason == "the limit of 1 hours is reached"
+    assert len(all_of(model, spending)) == 5 and spending.budget.stop_reason.code == "hour_limit_reached"
 
 
 def test_the_price_that_is_missing_is_named():
@@ -82,10 +83,8 @@ def test_the_price_that_is_missing_is_named():
     model.unpriced = lambda response: ("audio_input",)
     spending = Budget(max_cost_usd=5.0).open_account(model)
     all_of(model, spending)
-    assert (
-        "unknown: audio_input" in spending.budget.stop_reason
-        and "--set dear.prices='{audio_input: PRICE}'" in spending.budget.hint
-    )
+    assert spending.budget.stop_reason.parameters["missing"] == ["audio_input"]
+    assert "--set dear.prices='{audio_input: PRICE}'" in spending.budget.hint
 
 
 @pytest.mark.parametrize("n", [17, 50])
@@ -98,6 +97,8 @@ def test_what_a_limit_holds_back_is_counted(n):
         questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))
         return [pair async for pair in answering.send_requests(model, questions)]
 
-    with refuses("spending_stopped", cause=Containing("5 USD"), count=n - 16, unit="question"):
+    with refuses(
+        "spending_stopped", cause={"code": "cost_limit_reached", "limit_usd": 5}, count=n - 16, unit="question"
+    ):
         asyncio.run(run())
     assert model.requests == 16

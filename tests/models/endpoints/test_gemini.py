@@ -99,6 +99,6 @@ def test_a_wrong_key_is_reported_by_its_variable(kit, monkeypatch):
     message = {
         "error": {"code": 400, "message": f"API key not valid: {KEY}", "details": [{"reason": "API_KEY_INVALID"}]}
     }
-    with refuses("service_refusal", hint="GEMINI_API_KEY") as caught:
+    with refuses("service_status", hint="GEMINI_API_KEY") as caught:
         answered(kit, kit.reply(message, 400), kit.question(), monkeypatch)
     assert KEY not in str(caught.value)

@@ -330,7 +330,7 @@ def test_cut_audio_is_reported(kit):
 
 def test_a_wrong_key_is_an_error_and_not_a_failed_item(kit, monkeypatch):
     monkeypatch.setenv("MY_KEY", "wrong-key-value-123")
-    with refuses("service_refusal", hint="MY_KEY") as caught:
+    with refuses("service_status", hint="MY_KEY") as caught:
         answered(
             kit,
             always(kit.reply({"error": {"message": "bad wrong-key-value-123"}}, 401)),

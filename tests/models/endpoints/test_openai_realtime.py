@@ -141,7 +141,7 @@ def test_a_length_limit(kit, monkeypatch):
 
 def test_a_wrong_key(kit, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
-    with refuses("service_refusal", hint="RT_KEY") as caught:
+    with refuses("service_status", hint="RT_KEY") as caught:
         talked(kit, monkeypatch, [done()], turn_down=401)
     assert KEY not in str(caught.value)
     client_logs = [r.getMessage() for r in caplog.records if "server" not in r.name]
