@@ -15,9 +15,11 @@ from codec_bench.store.record import Run
 
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
-    """Possible identities of a model's run: one wording per question, or all.
+    """The identities that a model's run has if it follows the benchmark's definition.
 
-    The rows are unknown before they are read. Nothing is known of a benchmark of codecs.
+    There are two: one wording of the prompt per question, or all. Rows are not compared, as they are not read here. For
+    a
+    benchmark of codecs the identity is empty.
     """
     if one.kind == "codec":
         return [Identity()]
@@ -36,7 +38,10 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
 
 
 def other_than_defined(run: Run, one: Benchmark) -> list[str]:
-    """How a run differs from its definition, such as `other prompt`; empty if equal."""
+    """The settings in which a run differs from its benchmark's definition, as phrases.
+
+    For example `other prompt`. Of several possible identities, the most similar one is compared.
+    """
     facts = next(iter(run.systems.values()), None) or {}
     info = ModelInfo(
         str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"

@@ -94,7 +94,7 @@ async def judge_all(
 
 
 class _JudgeVerdicts:
-    """Requests all verdicts of one metric; `like` is the metric whose replies are read here too."""
+    """Requests one metric's verdicts; reuses replies recorded for the metric `like`."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _JudgeVerdicts:
         self._done = self._failed = self._total = 0
 
     async def run(self, judge: Model, send_requests: SendRequests) -> None:
-        """Request the missing verdicts."""
+        """Request and record the verdicts that the record lacks."""
         answered = self._writer.answered()
         there = self._writer.scored(self._name)
         self._done, self._total = len(there), len(answered)
@@ -138,7 +138,11 @@ class _JudgeVerdicts:
             self._write(force=True)
 
     def _requests(self, todo: set[int]) -> Iterator[Request]:
-        """Yield the judge's requests; score at once what the judge cannot rate."""
+        """Yield the judge's requests; score at once answers that need no request.
+
+        Args:
+            todo: numbers of the questions without a verdict.
+        """
         twins = self._run.scores(metric=self._like) if self._like != self._name and todo else ()
         there = {score.id: score.detail for score in twins}
         for exchange in exchanges(self._run):
@@ -180,7 +184,12 @@ class _JudgeVerdicts:
     def _requests_of(
         self, exchange: Exchange, answer: Answer, sound: Clip | None, earlier: Sequence[Clip | None]
     ) -> list[Request] | Score:
-        """The requests about one answer, with the baseline's answer if the rubric prefers one of two."""
+        """The requests about one answer, or its score if the judge is not needed.
+
+        Args:
+            exchange: the recorded question and answer, to find the baseline's.
+            sound, earlier: the audio of the answer and of earlier rounds.
+        """
         metric = self._metric
         column = metric.rubric.baseline or (BASELINE if BASELINE in answer.fields else None)
         if not metric.prefers:
@@ -203,7 +212,7 @@ class _JudgeVerdicts:
         return answer_of(exchange, reading, keep_reasoning=self._metric.is_official)
 
     def _reading(self, exchange: Exchange) -> Reading:
-        """Return the answer's text for the judge: post-processed, raw or transcribed."""
+        """The answer's text for the judge: post-processed, raw or transcribed."""
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
         text_now = None if text is None else answer_text(text, keep_reasoning=official)
@@ -216,7 +225,10 @@ class _JudgeVerdicts:
         return replace(reading, parsed=transcript, reason=None if transcript is not None else Diagnostic("no_text"))
 
     def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
-        """A published program's input: the whole answer after the benchmark's own steps."""
+        """The text as a published program reads it, with the model's reasoning.
+
+        Without reasoning, or for a spoken answer, `reading` is returned.
+        """
         text = exchange.answer.text
         if text is None or exchange.answer.status != "ok" or reading.transcript is not None:
             return reading
@@ -229,7 +241,7 @@ class _JudgeVerdicts:
         return replace(reading, parsed=parsed.text, reason=None, code=None)
 
     def _take(self, exchange: Exchange, score: Score) -> None:
-        """Queue a question's verdict for the record; failures count as the worst score."""
+        """Queue a question's verdict for the record; failures get the worst score too."""
         warning = self._doubts.pop(exchange.question.number, None)
         if warning is not None and score.status == "ok":
             score = replace(score, detail={**score.detail, "flag": warning})
@@ -289,7 +301,11 @@ class RepeatingJudge(Model):
         return {**self._judge.identity, "asked_at_most": self._most}
 
     async def ask(self, request: Request) -> Response:
-        """The first readable or the last reply, with `attempts` and `usage` of all calls."""
+        """Repeat the request until a reply is readable, or `most` times.
+
+        Returns:
+            The last response, with `attempts` and `usage` of all calls.
+        """
         attempts, used = 0, Counter[str]()
         for _ in range(self._most):
             response = await self._judge.ask(request)
@@ -309,14 +325,14 @@ async def judge_at_once(
     name: str,
     baseline: Baseline | None = None,
 ) -> None:
-    """Request all missing verdicts from all judges.
+    """Request all missing verdicts from all judges at the same time and record them.
 
     Args:
         run, writer: the record, for reading and for writing.
         scheme: the metrics; judged ones name their judges.
         budget: the command's budget.
         name: of the benchmark, for the progress.
-        baseline: the other answers, or None.
+        baseline: the other answers for rubrics that compare two, or None.
 
     Raises:
         UserError: a judge cannot be used, or a limit is reached. Earlier verdicts are recorded.
@@ -328,6 +344,12 @@ async def judge_at_once(
     untold: dict[str, dict[str, str]] = {label: {} for label in judges}
 
     async def ask(label: str, judge_name: str) -> None:
+        """Request one judge's verdicts, all metrics in turn.
+
+        Args:
+            label: the judge's label in the protocol.
+            judge_name: its name, file or custom code.
+        """
         options, by = request.options.get(judge_name), f" by {label}" if several else ""
         if not request.terms.anyway:
             check_served(judge_name, options)
@@ -372,7 +394,7 @@ async def judge_at_once(
 
 
 def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> SendRequests:
-    """Wrap `send_requests`; notify if the service reports another model or state."""
+    """Wrap `send_requests` so that a change of the service's model notifies the user."""
     seen: dict[str, None] = {}
 
     async def send(*arguments: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:
@@ -388,7 +410,7 @@ def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> Send
 
 
 def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
-    """Describe each judge's tests, published use and end of service, for the user."""
+    """Describe each judge's tests, published use and end of service, one line each."""
     notices: dict[str, None] = {}
     named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():

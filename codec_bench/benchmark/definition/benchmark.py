@@ -138,7 +138,7 @@ class Benchmark:
 
     @property
     def changed_columns(self) -> list[str]:
-        """The columns that settings replace, one sentence each."""
+        """Describe the columns that the user's settings replace, in one phrase each."""
         of = resolve(self.entry).data.columns
         columns = self.data.columns
         return [
@@ -162,7 +162,7 @@ class Benchmark:
         return Windows(**self.spec.windows.model_dump()) if self.spec.too_long == "windows" else None
 
     def prompt_for(self, info: ModelInfo) -> Prompt:
-        """The prompt for a model.
+        """Select the prompt for a model by its name, its family and what it reads.
 
         Raises:
             UserError: there is no prompt for such a model, or the benchmark is for codecs and has no prompt.
@@ -248,7 +248,7 @@ class Benchmark:
 
     @cached_property
     def _subset_columns(self) -> dict[str, str]:
-        """Return the column of each subset that results are broken down by."""
+        """Map each subset that results are broken down by to its column."""
         columns = dict(self.spec.subsets)
         if self.data.splits:
             columns.setdefault("split", "split")
@@ -260,7 +260,7 @@ class Benchmark:
 
     @cached_property
     def _metrics(self) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
-        """Expand the metrics' groups; pair each with its own post-processing steps."""
+        """Expand the metrics' groups: (name, post-processing steps of its own or None)."""
         from codec_bench.benchmark.metrics import expand_answer_metrics
         from codec_bench.metrics import expand
 

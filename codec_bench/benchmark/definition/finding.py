@@ -69,10 +69,13 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
 
 
 def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """The readable part of a faulty document, or None, and the unreadable fields.
+    """Validate the readable part of a document that does not fit a schema.
 
     Args:
         stand_ins: values of a valid document that replace the unreadable fields.
+
+    Returns:
+        (the validated part, or None if there is none, names of the unreadable fields).
     """
     held, unread = copy.deepcopy(dict(document)), set[str]()
     for _ in range(len(document) + len(stand_ins)):
@@ -91,7 +94,7 @@ def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping
 
 
 def _without_echo(errors: list[Any]) -> list[Any]:
-    """One error for each place; pydantic reports one for each type of a union."""
+    """Keep one pydantic error for each place; there is one for each type of a union."""
     innermost: dict[Location, Any] = {}
     for error in errors:
         location = tuple(key for key in error["loc"] if not _is_type_name(key))

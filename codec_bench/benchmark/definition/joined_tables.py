@@ -45,7 +45,7 @@ class JoinedRows:
                 yield key, {**row, **(partner or dict.fromkeys(self._join.columns))}
 
     def _partners(self) -> Mapping[str, Mapping[str, Any]]:
-        """The added columns by key."""
+        """Read the other table: for each join key, the columns to add."""
         partners: dict[str, Mapping[str, Any]] = {}
         to = self._join.other_key or self._join.key
         for _, row in self._other:
@@ -56,7 +56,11 @@ class JoinedRows:
 
 
 def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> JoinedRows:
-    """A table with its definition's join.
+    """Join a table with the other table that `data.join` of the definition names.
+
+    Args:
+        split: the split of both tables, unless the join names another.
+        mirror: a folder that replaces the hub, or None.
 
     Raises:
         UserError: the other table cannot be found, or lacks a column.

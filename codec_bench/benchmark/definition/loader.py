@@ -75,7 +75,7 @@ def _read_once(file: str) -> tuple[DefinitionEntry, ...]:
 
 
 def read_definition(file: str) -> tuple[DefinitionEntry, ...]:
-    """Read the entries of one definition.
+    """Read all benchmarks of one definition file.
 
     Raises:
         UserError: with the file and the line: it is not a mapping, a pattern names an unknown key of the matrix, a name
@@ -90,7 +90,9 @@ def read_definition(file: str) -> tuple[DefinitionEntry, ...]:
 
 
 def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
-    """Yield the entries of one definition, each after the errors of its parts.
+    """Yield the benchmarks of a definition file, each after the errors in its part.
+
+    A `matrix` in the file defines one benchmark per row.
 
     Raises:
         UserError: with the file and the line: it is not YAML or not a mapping, or its matrix is not a list of mappings.
@@ -144,7 +146,7 @@ def is_path(name: str) -> bool:
 
 
 def find_entry(name: str) -> DefinitionEntry:
-    """Find an entry by name or path.
+    """Find one benchmark's part of a definition file, by its name or path.
 
     Raises:
         UnknownName: there is no such benchmark; the message suggests the nearest name.
@@ -163,7 +165,7 @@ def find_entry(name: str) -> DefinitionEntry:
 
 @cache
 def _find_named(name: str) -> DefinitionEntry | None:
-    """Find a benchmark by name; first in files whose prefix matches."""
+    """Find a project benchmark by name, or None; families whose name begins it first."""
     # Most names begin with their family's name, so usually one file is read instead of all.
     for file, family in _families().items():
         if name.startswith(family):
@@ -175,7 +177,9 @@ def _find_named(name: str) -> DefinitionEntry | None:
 
 
 def own_file(path: str) -> tuple[str, str | None]:
-    """The file of a user's own definition, and the name of the entry in it, or None.
+    """Split `PATH` or `PATH:NAME` of a user's definition into (file, NAME or None).
+
+    A folder means its `benchmark.yaml`.
 
     Raises:
         UserError: there is no such file.
@@ -248,7 +252,14 @@ def _entry(
     numbered: tuple[int, Mapping[str, Any]],
     wrong: list[UserError],
 ) -> DefinitionEntry:
-    """Build one entry, and collect its mistakes in `wrong`; `of_all` has the shared lines outside the matrix."""
+    """Build the benchmark of one row of a definition's matrix.
+
+    Args:
+        document, lines: the file as YAML values, and the line of each place.
+        of_all: lines of the places outside of the matrix.
+        numbered: (index, row) in the matrix.
+        wrong: gets the mistakes.
+    """
     index, row = numbered
     keys = {key: value for key, value in row.items() if key != "set"}
     body = {key: value for key, value in document.items() if key not in FORM}
@@ -294,7 +305,7 @@ def _entry(
 
 
 def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
-    """A definition with the unstated facts of its file of pins."""
+    """Add the facts in the definition's pins file, such as the revision and the size."""
     data = body.get("data")
     if not isinstance(data, dict) or not isinstance(data.get("pins"), str):
         return body
@@ -311,7 +322,13 @@ def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None)
 
 
 def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Location) -> Any:
-    """Fill keys of the matrix into the strings of a document; a lone key becomes its value."""
+    """Replace `{key}` in all strings of a YAML value by the matrix row's values.
+
+    Args:
+        keys: the values of the row; a string that is one key becomes its value, of any type.
+        missing: called with each unknown key.
+        location: of the value in the document.
+    """
     if isinstance(value, dict):
         # A prompt in the definition has braces of its own. It gets values of the matrix through `fields`.
         plain = location in (("prompt",),) or (len(location) == 2 and location[0] == "prompts")
@@ -329,7 +346,12 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
 
 
 def _extend(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
-    """Merge a definition into the one that it extends."""
+    """Merge a definition over the one that it extends.
+
+    Args:
+        base: name or path of the extended benchmark.
+        file, line: of `extends`, for messages.
+    """
     if base in _extending:
         raise UserError("extends_itself", file=file, line=line, base=base)
     _extending.append(base)
@@ -347,7 +369,7 @@ _extending: list[str] = []
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Put one document over another: mappings are merged, all other values are replaced."""
+    """Merge two YAML mappings recursively; other values are those of `above`."""
     out = dict(below)
     for key, value in above.items():
         known = out.get(key)
@@ -356,7 +378,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 def _set_at_path(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
-    """Set a value in nested mappings by its path of keys."""
+    """Set a value in nested mappings by its path of keys; `subject` begins errors."""
     here = document
     for key in path[:-1]:
         inner = {} if here.get(key) is None else here[key]

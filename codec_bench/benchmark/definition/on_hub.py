@@ -77,6 +77,7 @@ def read_state(one: Benchmark) -> HubState:
 
 
 def _find_on_hub(one: Benchmark) -> Repository:
+    """Find the data's repository on the hub; raise without a network or with a mirror."""
     if (forbidden := offline()) is not None:
         raise UserError("network_forbidden", name=one.name, forbidden=forbidden, hint=f"unset {forbidden}")
     repository = find_repository(str(one.data.repository), one.data.revision, THE_HUB)
@@ -92,7 +93,7 @@ def _counted(texts: QuestionStream) -> tuple[int, str]:
 
 
 def _decoded(first: QuestionStream) -> dict[str, Any] | None:
-    """The sound of the first question that has one."""
+    """The first question's decoded audio as column, rate and seconds; None without any."""
     name, clip = next(_sounds(first), (None, None))
     if clip is None:
         return None

@@ -170,7 +170,7 @@ class Prompt:
         return frozenset(name for one in self.parts() for name in part_reads(one) - {one.when})
 
     def render(self, question: Question) -> Request:
-        """Render one question's request. Empty assistant turns await the model's answer.
+        """Render the request of a question; further rounds follow empty assistant turns.
 
         Raises:
             UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.
@@ -189,7 +189,7 @@ class Prompt:
         return Request(question.id, tuple(messages), {}, self.wants, dict(self.parameters or {}))
 
     def _rounds(self, question: Question) -> Iterator[Question]:
-        """The question with the sound of each round alone."""
+        """Yield the question once per round, each with only that round's audio."""
         name = self.template.rounds
         held = question.fields.get(name) if name is not None else None
         if name is None or not isinstance(held, list):
@@ -211,7 +211,7 @@ class Prompt:
             yield from turn.content
 
     def _fill(self, content_part: ContentPart, question: Question, values: Mapping[str, Any]) -> tuple[str | Clip, ...]:
-        """A text or the sounds of a column, as a tuple."""
+        """Render a part of the prompt: one text, or the audio clips of a column."""
         if content_part.audio is None:
             text = content_part.texts[(self.wording_of(question) or 1) - 1 if content_part.wordings is not None else 0]
             return (render_text(text, values, f"the prompt '{self.name}' for '{question.id}'"),)
@@ -234,11 +234,11 @@ def choose(
     wording: str = SEEDED,
     seed: int = 0,
 ) -> Prompt:
-    """Select the prompt for a model.
+    """Select the prompt for a model, or the variant for its name or family.
 
     Args:
         prompt: the benchmark's prompt, as a name or a template.
-        others: the benchmark's prompts for single models or families, by their names.
+        others: the benchmark's prompts for single models or families, by their names; they precede `prompt`.
         wants, parameters: put into every request.
         wording, seed: as in `Prompt`.
 
@@ -273,7 +273,7 @@ def _sounding(value: Any) -> bool:
 
 
 def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
-    """Render one template.
+    """Render one Jinja template.
 
     Raises:
         UserError: a name in the template has no value, or the result is longer than `LIMIT`; the message begins with

@@ -129,7 +129,7 @@ class QuestionStream:
     def _open(
         self, limit: int | None, seed: int | None, mirror: Any, folder: str | os.PathLike[str]
     ) -> Iterator[Opened]:
-        """Open the tables or files of every configuration and split."""
+        """Open the tables or files of every configuration and split of the data."""
         from codec_bench.data.table import open_table
 
         data = self._data
@@ -170,7 +170,10 @@ class QuestionStream:
         yield Opened(read.select(rows, seed), None, read.columns)
 
     def _is_selected(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has the texts that the definition asks for; an unreadable row counts as selected."""
+        """Whether a row passes `where` and `unless` of the definition.
+
+        An unreadable row passes.
+        """
         from codec_bench.data.table import row_problem
 
         if row_problem(row) is not None:
@@ -225,7 +228,7 @@ class QuestionStream:
             )
 
     def _drawn(self) -> set[str] | None:
-        """The keys of a random part over several splits or selected rows; None to use every row."""
+        """Draw the keys of a random selection; None if the tables select rows themselves."""
         if self._limit is None or self._seed is None or (len(self._opened) == 1 and not self._chooses):
             return None
         rows = (entry for opened in self._opened for entry in opened.rows)
@@ -233,7 +236,12 @@ class QuestionStream:
         return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=partial(rank, self._seed)))
 
     def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
-        """Convert a row to its questions; an unusable row gives one with its problem."""
+        """Convert a row to its questions; an unusable row becomes one with a `problem`.
+
+        Args:
+            key: the row's key in the table, which is the id unless a column has one.
+            split: the row's split, or None.
+        """
         from codec_bench.data.table import row_problem
 
         data = self._data
@@ -270,7 +278,7 @@ class QuestionStream:
             yield self._question(f"{name}-{subset_name}", {**fields, data.expand.field: value, **subset}, speaker)
 
     def _question(self, name: str, fields: dict[str, Any], speaker: str | None) -> Question:
-        """Build a question of its fields, with references, language and subsets."""
+        """Build a question; `fields` has its reference, which is removed from it."""
         references = _references(fields.pop("reference", None))
         language = fields.get("language") or self._language
         subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
@@ -289,7 +297,7 @@ class QuestionStream:
         )
 
     def _kind(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that the row's question type sets."""
+        """The fields that `data.kinds` sets by the row's question type."""
         kinds = self._data.kinds
         if kinds is None:
             return {}
@@ -311,7 +319,12 @@ class QuestionStream:
 
 
 def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> None:
-    """Check that data without a hub are in a local folder, or say how to get them."""
+    """Raise unless data that users must download themselves are in the mirror folder.
+
+    Args:
+        name: of the benchmark, for the message.
+        mirror: the folder; None for that of the environment.
+    """
     if data.obtain is None:
         return
     named = os.environ.get(MIRROR_VARIABLE) if mirror is None else os.fspath(mirror)
@@ -335,7 +348,14 @@ def between_others(columns: Sequence[str] | None) -> str | None:
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """Columns that the data lack: (our name, column, setting that names it)."""
+    """The columns that a definition needs and the data lack.
+
+    Args:
+        columns: those of the data; None if unknown, which lacks nothing.
+
+    Returns:
+        (name in the definition, column, setting that names the column) of each.
+    """
     if columns is None:
         return []
     required: list[tuple[str, str, str]] = []
@@ -366,7 +386,7 @@ def text_columns(data: Data, table: Table) -> list[str]:
 
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
-    """Read a field from one column, or a list from several."""
+    """Read the field `our` from one column, or a list from several."""
     if isinstance(column, str):
         value = cell_of(row, column)
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
@@ -410,7 +430,7 @@ def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
 
 
 def _choices_with_answer(name: str, fields: Mapping[str, Any]) -> list[Any]:
-    """The wrong choices and the right one, in an order that the question's id fixes."""
+    """Join wrong choices and the right one, in an order fixed by the question's id."""
     wrong, answer = fields.get("choices"), fields.get("reference")
     all_of_them = [*(wrong if isinstance(wrong, list) else []), *([] if _blank(answer) else [answer])]
     return sorted(all_of_them, key=partial(rank, name))
@@ -425,7 +445,7 @@ def _blank(value: Any) -> bool:
 
 
 def _references(value: Any) -> tuple[str, ...]:
-    """The expected answers as texts; an empty text means that no words are expected."""
+    """Convert the expected answers to texts; `("",)` means that silence is expected."""
     if isinstance(value, str) and not value.strip():
         return ("",)
     values = value if isinstance(value, (list, tuple)) else [value]

@@ -33,7 +33,7 @@ Reader = tuple[str, Chain, AnswerMetric]
 
 
 def row_findings(one: Benchmark) -> Iterator[DefinitionFinding]:
-    """Mistakes in the rows of local data; none for data of a hub or special layouts.
+    """Find mistakes in a local table's rows; none for hub data or special layouts.
 
     Args:
         one: a benchmark whose definition has no mistake.
@@ -77,7 +77,11 @@ def row_findings(one: Benchmark) -> Iterator[DefinitionFinding]:
 
 
 def _readers(one: Benchmark) -> list[Reader]:
-    """A benchmark's own accuracy rules that read a text, with their steps."""
+    """The project's accuracy metrics of a benchmark that can score its references.
+
+    Returns:
+        (name, post-processing, metric) of each; rules that need a certain form of answer are excluded.
+    """
     from codec_bench.benchmark.metrics import load_answer_metric
 
     readers: list[Reader] = []
@@ -94,7 +98,11 @@ def _readers(one: Benchmark) -> list[Reader]:
 def _check_row(
     question: Question, labels: list[str], one: Benchmark, readers: list[Reader]
 ) -> Iterator[tuple[int, Diagnostic, str | None]]:
-    """Check a row, and that its reference scores 1 by every metric."""
+    """Check a row, and that its reference is right by every accuracy rule.
+
+    Returns:
+        (kind of mistake, message, hint) of each mistake.
+    """
     problems = list(_check_columns(question, labels, one))
     yield from problems
     if problems or not question.references:
@@ -112,7 +120,7 @@ def _check_row(
 def _check_columns(
     question: Question, labels: list[str], one: Benchmark
 ) -> Iterator[tuple[int, Diagnostic, str | None]]:
-    """Check a row's audio, reference, label and choices."""
+    """Check a row's audio, reference, label and choices; returns as `_check_row`."""
     if question.problem is not None:
         yield NO_ROW, as_reason(question.problem), "an invalid row counts as a failure"
         return

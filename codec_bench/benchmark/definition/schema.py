@@ -96,6 +96,7 @@ class Template(Strict):
 
     @model_validator(mode="after")
     def _some(self) -> Template:
+        """Check that there are messages or fields, with consistent wordings and rounds."""
         if not self.messages and not self.fields:
             raise ValueError("expected 'messages', 'fields' or both")
         if self.messages and self.messages[-1].role != "user":
@@ -305,6 +306,7 @@ class Data(Strict):
 
     @model_validator(mode="after")
     def _one_place(self) -> Data:
+        """Check that the fields of the data's location fit each other and the layout."""
         if (self.repository is None) == (self.path is None):
             raise ValueError("expected either 'repository' or 'path'")
         if self.split is not None and self.splits is not None:

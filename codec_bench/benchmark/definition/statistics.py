@@ -45,7 +45,7 @@ class DataStatistics:
 def data_statistics(
     benchmark: Benchmark, *, mirror: str | os.PathLike[str] | None = None, limit: int | None = None
 ) -> DataStatistics:
-    """Read all questions of a benchmark and their sounds.
+    """Read all questions and audio of a benchmark; count them, seconds and defects.
 
     Args:
         mirror: a folder of data sets that replaces the hub.
@@ -82,14 +82,14 @@ def data_statistics(
 
 
 def _counted(problems: list[Diagnostic]) -> dict[str, Any]:
-    """Defects of one code as one, with their number."""
+    """Summarise defects of the same code as one entry with the number of questions."""
     common = in_common(problems)
     parameters = {name: value for name, value in common.as_dict().items() if name != "code"}
     return {"code": common.code, "parameters": parameters, "message": str(common), "questions": len(problems)}
 
 
 def _wrong(question: Question) -> list[Diagnostic]:
-    """The defects of a question other than its sound."""
+    """The defects of a question, except those of its audio."""
     problems = [] if question.problem is None else [question.problem]
     if question.problem is None and not question.references:
         problems.append(Diagnostic("answer_missing"))

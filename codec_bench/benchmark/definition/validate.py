@@ -116,7 +116,11 @@ def _rows(entry: DefinitionEntry, spec: BenchmarkSpec) -> Iterator[DefinitionFin
 
 
 def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
-    """The readable part of a definition with mistakes, or None, and the unreadable fields."""
+    """Parse a definition that may have mistakes.
+
+    Returns:
+        (the readable part, or None if there is none, names of the unreadable fields).
+    """
     asks = document.get("kind") != "codec"
     if asks == (document.get("prompt") is not None):
         return fitted(document, BenchmarkSpec, _STAND_INS)
@@ -125,7 +129,7 @@ def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
 
 
 def _unused_keys(file: str) -> Iterator[DefinitionFinding]:
-    """Unused keys of the matrix, mostly misspelled names."""
+    """Find matrix keys that no `{key}` of the file uses, mostly misspelled names."""
     document, lines = load_yaml_with_lines(file)
     placeholders = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
     for index, row in enumerate(document.get("matrix") or []):
@@ -137,7 +141,12 @@ def _unused_keys(file: str) -> Iterator[DefinitionFinding]:
 def _check_entry(
     entry: DefinitionEntry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
 ) -> Iterator[DefinitionFinding]:
-    """Check a definition's columns, prompts and metrics."""
+    """Check the columns, prompts and metrics of one benchmark of a definition.
+
+    Args:
+        spec: its readable part.
+        unread: the fields that could not be read.
+    """
     at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
     if at.named:
         yield from _columns(spec, at)
@@ -154,7 +163,7 @@ def _check_entry(
 
 
 def _missing_columns(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
-    """Columns that local data lack, and unreadable data."""
+    """Find columns that a local table lacks, and unreadable data."""
     folder = os.path.dirname(os.path.abspath(at.file))
     path = os.path.join(folder, spec.data.path or "")
     if spec.data.path is None or spec.data.layout != "table" or not os.path.exists(path):
@@ -244,7 +253,7 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
 
 
 def _names(spec: BenchmarkSpec) -> set[str]:
-    """The names of everything that a question of the benchmark has."""
+    """The names that prompts and metrics of a benchmark may read from a question."""
     data: Data = spec.data
     names = {*data.columns, *data.scripts, *spec.fields, *_IMPLICIT} - {"reference"}
     if data.splits:
@@ -257,6 +266,7 @@ def _names(spec: BenchmarkSpec) -> set[str]:
 
 
 def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[DefinitionFinding]:
+    """Find mistakes in the prompts of a definition, and columns that they lack."""
     named: list[tuple[Location, str | Template]] = []
     if spec.prompt is not None and "prompt" not in unread:
         named.append((("prompt",), spec.prompt))
@@ -280,7 +290,11 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Definit
 
 
 def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[DefinitionFinding]:
-    """Wrong templates and unknown steps in a prompt and its variants."""
+    """Find invalid templates and unknown steps in a prompt and its variants.
+
+    Args:
+        above: the prompt's location in the file.
+    """
     at = _At(file, lines)
     for location, content_part in _parts(template, above):
         for text in content_part.texts:
@@ -329,6 +343,7 @@ def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, 
 
 
 def _steps(steps: list[str], location: Location, at: _At) -> Iterator[DefinitionFinding]:
+    """Find unknown post-processing steps, and steps that cannot follow each other."""
     from codec_bench.benchmark.reading import load_steps
 
     wrong = False
@@ -341,7 +356,7 @@ def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Definition
 
 
 def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[DefinitionFinding]:
-    """Check the metrics, their steps and the primary and published ones."""
+    """Find mistakes in the metrics, their steps, `primary` and the published numbers."""
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
         name, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
@@ -381,7 +396,11 @@ def _has_reference(spec: BenchmarkSpec) -> bool:
 
 
 def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
-    """Build a metric to check it, and check its columns if the `names` are known."""
+    """Raise UserError if a metric cannot be built, or lacks a column.
+
+    Args:
+        names: what a question has; None if unknown, which skips the columns.
+    """
     from codec_bench.benchmark.metrics import (
         answer_metric_names,
         expand_answer_metrics,
@@ -423,7 +442,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
 
 
 def _to_finding(file: str, error: UserError) -> DefinitionFinding:
-    """Convert an error to a finding, with the file and line in front of its message.
+    """Convert an error whose message may begin with `FILE:LINE:` to a finding there.
 
     Args:
         file: of the finding, if the message does not begin with `FILE:LINE:`.

@@ -37,13 +37,14 @@ FIRST: Mapping[str, Callable[[Answer], str | None]] = {
 
 
 def score_by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
-    """The score of an answer with an option that a rule reads; None for the judge.
+    """Score an answer whose option a rule can read; None leaves it to the judge.
 
     A question whose right answer is none of its choices has no score.
 
     Args:
         rule: one of `FIRST`.
         answer: the raw answer.
+        protocol: id of the scoring protocol, put into the score.
 
     Raises:
         UnknownName: there is no such rule.
@@ -63,7 +64,7 @@ def score_by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
 
 
 def score_by_judge(reply: str, answer: Answer, protocol: str) -> Score:
-    """The score of an answer whose option the judge's reply names."""
+    """Score an answer by the option letter in the judge's reply; unparsed without one."""
     verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
     if verdict.reason is not None:
         detail = {"replies": [reply], "stage": NEITHER}

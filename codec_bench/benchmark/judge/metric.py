@@ -82,9 +82,10 @@ OF_ROUNDS = {"question": "questions", "suggestion": "suggestions"}
 
 
 def check_rating(name: str, names: set[str], folder: str = "") -> None:
-    """Check the rubric of a metric's name, and that it reads only names of a question.
+    """Check that a metric's rubric exists and reads only columns of a question.
 
     Args:
+        name: of the metric, `rating[RUBRIC]`.
         names: the names of a question.
         folder: where a rubric's path begins; "" for the working directory.
 
@@ -111,7 +112,11 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
 
 
 def published_judge(name: str) -> tuple[str, str] | None:
-    """The published numbers' judge: (name, end of service and test result), or None."""
+    """The judge model behind a metric's published numbers, or None.
+
+    Returns:
+        (model, a text on the end of its service and our test of it).
+    """
     judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
     if judge is None:
         return None
@@ -119,7 +124,11 @@ def published_judge(name: str) -> tuple[str, str] | None:
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:
-    """The published judge's successor: (name, protocol and test result), or None."""
+    """The model that succeeds a metric's published judge at its vendor, or None.
+
+    Returns:
+        (model, a text on its protocol and our test of it).
+    """
     published = published_judge(name)
     judge = successor(published[0]) if published is not None else None
     if judge is None:
@@ -136,7 +145,7 @@ class Alternative(NamedTuple):
 
 
 class JudgeMetric:
-    """A judge's verdicts and their mean over answers. The rubric sets the direction.
+    """A metric whose values are a judge model's verdicts by a rubric, averaged.
 
     Args:
         judge: the model, or None if it is not known yet.
@@ -188,7 +197,7 @@ class JudgeMetric:
         alternative: Alternative | None = None,
         earlier: Sequence[Clip | None] = (),
     ) -> list[Request] | Score:
-        """The requests to the judge about one answer, or its score if the judge gets none.
+        """Build the requests to the judge about one answer, or score it without the judge.
 
         Args:
             answer: the answer after post-processing.
@@ -239,7 +248,7 @@ class JudgeMetric:
         return built
 
     def _compared_with_options(self, answer: Answer) -> list[Request] | Score:
-        """The request to an embedding model. An answer without words matches no option."""
+        """Build the request to an embedding model; score at once what it cannot compare."""
         options = options_of(answer.fields)
         if len(options) < 2:
             return Score.undefined(Diagnostic("option_count", id=answer.id, options=len(options)), self.protocol)
@@ -323,7 +332,7 @@ class JudgeMetric:
         return Score.ok(value, self.protocol, detail=detail)
 
     def _without_judge(self, answer: Answer, also: AnswerMetric) -> Score | None:
-        """The score of an answer that a rule decides; None if the judge has to."""
+        """Score an answer that fails the rubric's rule `also`; None if the judge decides."""
         (fallback,) = also.compute([answer])
         if fallback.status != "ok":
             return replace(fallback, protocol=self.protocol)
@@ -332,6 +341,7 @@ class JudgeMetric:
         return replace(self.worst(answer), detail={"also": fallback.value})
 
     def _read(self, reply: str, answer: Answer) -> Verdict:
+        """Read a verdict from a reply in the form that the rubric states."""
         low, high = self.rubric.range
         if self.rubric.reply == "yes-no":
             return replies.read_yes_no(reply, answer=answer.text)
@@ -353,7 +363,14 @@ class JudgeMetric:
         alternative: Alternative | None = None,
         criterion: str | None = None,
     ) -> tuple[Message, ...]:
-        """Render the judge's prompt, with texts of the answer in fences, and the audio."""
+        """Render the judge's prompt, with texts of the answer in fences, and the audio.
+
+        Args:
+            clips: the audio of the answer, or of all rounds.
+            swapped: whether the answer precedes the one that it is compared with.
+            alternative: the other answer; None for the reference.
+            criterion: of this request, if each criterion has one.
+        """
         from codec_bench.benchmark.definition.prompt import render_text
 
         mark = hashlib.blake2b(f"{answer.id}\0{answer.text}".encode(), digest_size=6).hexdigest()
@@ -417,7 +434,11 @@ def _criteria(held: Any) -> list[str]:
 
 
 def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
-    """The question, answer and suggestion of each round, as far as they are recorded."""
+    """Collect (fenced) question, answer and suggestion of each round for a template.
+
+    Args:
+        mark: a random word in the fences' tags.
+    """
     question, suggestion = (answer.fields.get(column) for column in OF_ROUNDS.values())
     held = {"question": question, "answer": (*answer.turns, answer.text), "suggestion": suggestion}
     columns = {field: texts for field, texts in held.items() if texts is not None}
@@ -440,7 +461,12 @@ def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
 
 
 def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """Compare the answer with the reference; `verdicts` in request order if both orders were requested."""
+    """Summarise ratings of the reference and the answer: mean, won, tied.
+
+    Args:
+        pairs: (reference, answer) of each reply.
+        verdicts: in request order if both orders were requested, for the bias of the position; else empty.
+    """
     reference, answered = fmean(of for of, _ in pairs), fmean(of for _, of in pairs)
     values = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
     if verdicts:
@@ -451,7 +477,10 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
 
 
 def _drawn_order(id: str) -> bool:
-    """Draw whether the answer precedes the baseline, by NumPy seeded with the row number, else with the id."""
+    """Draw whether the answer is shown before the baseline, as EmergentTTS-Eval does.
+
+    The seed is the number at the end of the question's id, else the id itself.
+    """
     digits = re.search(r"\d+$", id)
     seed = int(digits[0]) if digits is not None else int.from_bytes(id.encode(), "big")
     return bool(np.random.default_rng(seed).random() <= 0.5)

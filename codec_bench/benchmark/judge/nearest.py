@@ -21,7 +21,7 @@ def options_of(fields: Mapping[str, Any]) -> list[str]:
 
 
 def score_by_similarity(reply: str, answer: Answer, protocol: str) -> Score:
-    """1 if the first of the nearest options is exactly the expected answer, else 0.
+    """Score 1 if the option most similar to the answer is an expected one, else 0.
 
     Args:
         reply: `{"similarities": [...]}`, one number for each of `options_of`.

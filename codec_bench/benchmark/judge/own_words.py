@@ -38,7 +38,7 @@ PHRASE = 8
 
 
 class OwnWords:
-    """The words of a reply that are the judge's own.
+    """The parts of a judge's reply that do not repeat the judged answer.
 
     Attributes:
         judge_text: the reply without quotations, with `ECHO` in place of repetitions of the answer.
@@ -60,7 +60,10 @@ class OwnWords:
         self.judge_text = judge_text
 
     def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
-        """The reply as one JSON object; else flat objects with a key, on own lines."""
+        """The JSON objects in the reply that may hold the verdict.
+
+        The reply as one object; else flat objects on lines of their own that have one of `keys`.
+        """
         text = unfenced(self._rest)
         document = _loaded(text)
         if document is not None:
@@ -87,13 +90,13 @@ class OwnWords:
         ]
 
     def ends(self) -> list[str]:
-        """The first and last line of the judge's own words, without those of the answer."""
+        """The first and last line of the reply without lines that the answer has too."""
         judge_text = next(self.own_lines()).replace(ECHO, " ")
         lines = [line.strip() for line in judge_text.splitlines() if line.strip()]
         return lines[:1] + lines[1:][-1:]
 
     def own_lines(self) -> Iterator[str]:
-        """The judge's own words without the lines that the answer has too.
+        """Yield the reply without the lines that the answer has too.
 
         For a short answer, or a reply of one bare word, a second text follows that always has the first line: a judge
         that replies with the number alone does so whatever the answer says.
@@ -111,7 +114,10 @@ class OwnWords:
         return len(phrase) >= PHRASE and phrase in " ".join(self._answer.casefold().split())
 
     def repeats_numbers(self, line: str) -> bool:
-        """Whether the answer has these numbers, and the reply's end does not repeat them."""
+        """Whether a line of numbers is quoted from the answer.
+
+        Not if the reply ends with it and has it more often than the answer.
+        """
         words = " ".join(line.split())
         pattern = re.compile(rf"(?<![\d.]){re.escape(words)}(?![.,]?\d)")
         reply, answer = " ".join(self._reply.split()), " ".join(self._answer.split())
@@ -128,7 +134,7 @@ class OwnWords:
         return self._echoed(_line(line), last)
 
     def _without_echoes(self, pattern: re.Pattern[str], text: str) -> str:
-        """Replace verdicts that the judge copied from the answer by a mark."""
+        """Replace verdicts that the judge copied from the answer by `ECHO`."""
         start = text.rstrip().rfind("\n") + 1
         # A repeated verdict counts only as a last line of its own: `[[5]] is a trick` does not.
         lone = pattern.fullmatch(text[start:].strip(_MARKS + "\n.#")) is not None
@@ -141,7 +147,7 @@ class OwnWords:
 
 
 def _pieces(text: str) -> Counter[Hashable]:
-    """Count the lines of a text in NFKC, and the parts that look like a verdict."""
+    """Count a text's lines, and its parts that look like a verdict; NFKC is expected."""
     counts: Counter[Hashable] = Counter(
         _key(pattern, match) for pattern in (_OBJECT, BRACKETED, LABELLED) for match in pattern.finditer(text)
     )
@@ -150,7 +156,7 @@ def _pieces(text: str) -> Counter[Hashable]:
 
 
 def _key(pattern: re.Pattern[str], match: re.Match[str]) -> Hashable:
-    """The identity of a part that looks like a verdict: an object's text, else label and number."""
+    """A key to compare two parts that look like a verdict, ignoring white space."""
     if pattern is _OBJECT:
         return _object_key(match[0])
     label = match[0][: match.start(1) - match.start()]
@@ -181,7 +187,7 @@ def _loaded(text: str) -> dict[str, Any] | None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a repeated name keeps its different values as one text, which is no number."""
+    """Build a JSON object; different values of a repeated key become one text."""
     held: dict[str, Any] = {}
     for name, value in pairs:
         held[name] = f"{held[name]} and {value}" if name in held and held[name] != value else value
@@ -189,7 +195,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unfenced(text: str) -> str:
-    """The inside of a reply that is one fenced block; any other reply stripped."""
+    """Return the inside of a reply that is one code block, or the stripped reply."""
     text = text.strip()
     if len(text) < 6 or not (text.startswith("```") and text.endswith("```")):
         return text
@@ -198,7 +204,10 @@ def unfenced(text: str) -> str:
 
 
 def _without_answer(reply: str, answer: str) -> str:
-    """The reply without the whole answer, if that is distinguishable from the judge's own words."""
+    """Remove quotations of the judged answer from a reply.
+
+    A short answer, or one that is a verdict by itself, cannot be told from the judge's words and stays.
+    """
     # A short answer or a word such as "score" may occur by chance, and a bare verdict equals the judge's own.
     lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, FULL_REPLY))
     if len(answer) < SHORT or lone or not _IMITATES.search(answer):

@@ -56,7 +56,7 @@ def air_bench_geval(reply: str) -> dict[str, float]:
 
 
 def air_bench_chat(reply: str) -> dict[str, float] | None:
-    """Two whole numbers up to 10 with one space between them, on one line."""
+    """Read two whole numbers up to 10 with one space between them; None for others."""
     pieces = reply.strip().replace("\n", "").split(" ")
     if len(pieces) != 2:
         return None
@@ -68,7 +68,7 @@ def air_bench_chat(reply: str) -> dict[str, float] | None:
 
 
 def alpaca_rank(reply: str) -> dict[str, float]:
-    """1 if a Python literal's first entry names `model_1`, whatever its rank; else 0."""
+    """1 if the first entry of the reply's Python literal is `model_1`, else 0."""
     text = reply.strip()
     if text.startswith("```"):
         text = text[9 if text.startswith("```python") else 3 : -3].strip()
@@ -79,7 +79,7 @@ def alpaca_rank(reply: str) -> dict[str, float]:
 
 
 def chatbot_eval(reply: str) -> dict[str, float]:
-    """The first whole number in double square brackets."""
+    """Read the first whole number in double square brackets; TypeError without one."""
     match = re.search(r"\[\[(\d+)\]\]", reply)
     if match is None:
         raise TypeError("there is no number in double square brackets")  # the source raises this type too
@@ -135,7 +135,14 @@ def last_piece(reply: str | None) -> dict[str, float]:
 
 
 def ifeval_combined(reply: str, followed: bool | None) -> dict[str, float]:
-    """Success: the number after the first line's last colon is 1, and the rule is followed."""
+    """1 if the reply's first line ends in `: 1` and the answer keeps its rule, else 0.
+
+    Args:
+        followed: whether it does; None raises TypeError.
+
+    Returns:
+        `success`, and its parts `correctness` and `instruction_following`.
+    """
     if followed is None:
         raise TypeError("it is not known whether the rule is followed")
     try:
@@ -161,7 +168,7 @@ def vocalbench_following(reply: str) -> dict[str, float]:
 def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str, float]:
     """The mean rating without least and greatest; a rating is a share of the points.
 
-    A reply must be a list of points, one for each criterion and among its choices; otherwise it is an error.
+    Each reply must be a list of points, one for each criterion and among its choices; otherwise it is an error.
     """
     ranked = sorted(_share_of_points(reply, criteria) for reply in replies)
     middle = ranked[1:-1] if len(ranked) >= 3 else ranked
@@ -169,7 +176,7 @@ def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str
 
 
 def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
-    """Parse the points per criterion; return their share of the maximum."""
+    """Parse a reply's points per criterion; return their share of the maximum."""
     match = re.search(r"\[\s*\{.*\}\s*\]", reply, re.DOTALL)
     shares = json.loads(match[0] if match is not None else reply)
     if not isinstance(shares, list) or len(shares) != len(criteria):
@@ -185,7 +192,10 @@ def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
 
 
 def mmau_pro_open(reply: str) -> dict[str, float]:
-    """The number after `OVERALL:`; if missing or 3, the mean mark (missing: 3)."""
+    """The number after `OVERALL:`; if it is missing or 3, the mean of the four marks.
+
+    A missing mark is 3.
+    """
     match = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
     overall = float(match[1]) if match is not None else 3.0
     if overall != 3.0:
@@ -195,9 +205,10 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
 
 
 def emergent_tts(reply: str) -> dict[str, float]:
-    """The field `winner` (0, 1 or 2) of the object that json-repair reads.
+    """Read which recording won: `first` and `second` are 1, 0, or 0.5 for a tie.
 
     Raises:
+        AssertionError: a field is missing, or `winner` is not 0, 1 or 2.
         MissingExtra: json-repair is not installed.
     """
     try:
@@ -213,7 +224,7 @@ def emergent_tts(reply: str) -> dict[str, float]:
 
 
 def _candidates(reply: str) -> list[str]:
-    """The possible JSON objects: inside a fence, flat objects with the key, the whole reply."""
+    """The parts of a reply that may be InstructTTSEval's JSON object, best first."""
     fence_start = reply.find("```json")
     fence_end = reply.find("```", fence_start + 7) if fence_start >= 0 else -1
     fenced = [reply[fence_start + 7 : fence_end].strip()] if fence_end >= 0 else []

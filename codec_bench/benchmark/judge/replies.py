@@ -75,6 +75,7 @@ def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[C
 
     @wraps(read)
     def read_once(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
+        """Read a reply; without a verdict, say whether the answer's repetition hid one."""
         verdict = read(reply, *args, **kwargs)
         if verdict.reason is None or not kwargs.get("answer"):
             return verdict
@@ -118,7 +119,7 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
 
 
 def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict:
-    """Read one rating from the JSON fields, brackets or labels of a judge's reply."""
+    """Read one rating from a judge's reply: JSON fields, brackets, labels or a number."""
     objects = own_words.objects(FIELDS)
     held = [(name, one[name]) for one in objects for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
@@ -247,7 +248,7 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
 
 
 def _letter(line: str, choices: Mapping[str, str]) -> str | None:
-    """The letter that a line names, also by the text of a choice; None for a letter with another text."""
+    """The option letter that a line states, or whose text it is; None if unclear."""
     same = [letter for letter, choice in choices.items() if plain(choice) == plain(line)]
     if len(same) == 1:
         return same[0]
@@ -260,7 +261,11 @@ def _letter(line: str, choices: Mapping[str, str]) -> str | None:
 
 
 def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
-    """The verdict of most replies; none for a tie, or if most replies have no verdict."""
+    """The most frequent verdict; none for a tie, or if most replies are unreadable.
+
+    Args:
+        name: of the number to compare in each verdict.
+    """
     counts = Counter(verdict.values.get(name) for verdict in verdicts)
     ranked = counts.most_common(2)
     if not ranked or ranked[0][0] is None or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
@@ -309,7 +314,11 @@ def _one_number(text: str) -> float | None:
 
 
 def _the_rating(ratings: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
-    """Return the only rating; several, or one of another scale, are no verdict."""
+    """Turn the ratings found in a reply into a verdict; several are none.
+
+    Args:
+        ratings: (number, its stated maximum or None), such as (4, "5") for `4/5`; another maximum than `high` is none.
+    """
     if len({value for value, _ in ratings}) > 1:
         return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
     value, below = next(iter(ratings))

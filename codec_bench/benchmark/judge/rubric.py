@@ -49,7 +49,7 @@ def _mistake(code: str, **parameters: Any) -> ValueError:
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Check that a benchmark could have these parameters too."""
+    """Return the judge's decoding parameters if the schema of benchmarks allows them."""
     from codec_bench.config import fit
 
     try:
@@ -64,7 +64,7 @@ _SCALE = re.compile(r"(?:from|between)\s+(-?\d+(?:\.\d+)?)\s+(?:to|and)\s+(-?\d+
 
 
 class Rubric(BaseModel):
-    """One rubric.
+    """A judge's prompt, the form of its reply, and the range of its verdicts.
 
     Args:
         summary: what the rubric measures, in one sentence.
@@ -209,11 +209,14 @@ def is_own(name: str) -> bool:
 
 
 def with_own_rubrics(value: Any, folder: str) -> Any:
-    """Replace `rating[PATH]` in a benchmark's definition by the rubrics' names.
+    """Replace each `rating[PATH]` in YAML values by the rubric's registered name.
 
     Args:
-        value: the definition, as YAML values.
+        value: a benchmark's definition or a part of it; it is not changed.
         folder: where relative paths begin.
+
+    Returns:
+        The new values.
 
     Raises:
         UserError: a rubric cannot be read.
@@ -246,7 +249,12 @@ def _published(name: str) -> Rubric:
 
 
 def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
-    """A rubric's file, completed by the rubric that it extends."""
+    """Load a rubric's YAML, merged over the rubric that it extends.
+
+    Args:
+        name: of a published rubric, or the path of a user's.
+        extending: the rubrics that led here, to detect cycles.
+    """
     from codec_bench.config import load_mapping, read_config
 
     if name in extending:

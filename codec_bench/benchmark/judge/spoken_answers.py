@@ -28,11 +28,14 @@ TOO_SHORT, SILENT, STEADY, COPY = NO_SPOKEN_ANSWER.values()
 
 
 def warning_of(answer: Audio, question: Audio | None) -> str | None:
-    """The flag of a verdict on a spoken answer, or None.
+    """Warn of a spoken answer that is short, silent, steady or the question's copy.
 
     Args:
         answer: the sound for the judge.
         question: the sound of the question, or None.
+
+    Returns:
+        The warning; None if nothing is wrong.
     """
     if answer.duration_s < SHORTEST_S:
         return TOO_SHORT
