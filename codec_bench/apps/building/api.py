@@ -136,7 +136,7 @@ class Built:
 
     @property
     def shortage(self) -> str:
-        """Describe missing items and the step with most drops; empty if complete."""
+        """Describe how many items are missing and why; empty if the data set is complete."""
         funnel = self.funnel
         if not funnel.usable:
             return f"0 of {funnel.items:,} items are usable, so no benchmark.yaml was written; {funnel.most_fell()}"
@@ -147,7 +147,7 @@ class Built:
 
 
 def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
-    """Create the maker of a recipe, whose paths are relative to `folder`."""
+    """Create the maker of a recipe's items; its paths are relative to `folder`."""
     check_benchmark(recipe)
     if isinstance(recipe, SpokenRecipe):
         return SpokenTexts(recipe, folder, load)
@@ -165,7 +165,11 @@ def build_items(
     review: bool = False,
     reviewed: Sequence[Path] = (),
 ) -> Built:
-    """Make all items that are not done yet, and write the data set.
+    """Make all items that are not done yet, and write the data set into `out`.
+
+    Args:
+        review: write review sheets.
+        reviewed: files that reviewers saved; their decisions are applied.
 
     Raises:
         UserError: the folder cannot be written, is being written by another process, or holds another build; or none of
@@ -211,7 +215,7 @@ def build_items(
 
 
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
-    """Make items ahead of the record by a bounded number, which bounds memory."""
+    """Make the items of `keys` in threads, a few at a time, into the record."""
     pending_keys = iter(keys)
     new: list[BuildItem] = []
     written = reported_at = time.monotonic()

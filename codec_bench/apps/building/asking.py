@@ -63,7 +63,9 @@ class ModelCalls:
         return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
-        """Send a request to a model, cached; equal requests share one call.
+        """Send a request to a model, or return its cached response.
+
+        Equal requests at the same time share one call. Only responses without an error are cached.
 
         Args:
             draw: the number of a repetition; another number gets another response.
@@ -101,7 +103,7 @@ class ModelCalls:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Close all models."""
+        """Close all models, the event loop and the cache."""
         for model, _ in self._started.values():
             self._submit(model.close()).result()
         self._started.clear()

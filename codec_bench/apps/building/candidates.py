@@ -59,7 +59,10 @@ def ask_for_topics(lines: Sequence[str]) -> Request:
 
 
 def ask_for_check(description: str, question: str, options: Sequence[str], answer: str) -> Request:
-    """Build the request to check a question; `read_yes_no` parses the reply."""
+    """Build the request that asks a model whether an answer is right.
+
+    Its reply is parsed by `read_yes_no`. `description` is what is known about the audio.
+    """
     texts = {"description": description, "question": question, "answer": answer}
     if options:
         texts["options"] = "\n".join(options)
@@ -67,7 +70,7 @@ def ask_for_check(description: str, question: str, options: Sequence[str], answe
 
 
 def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
-    """Build a request whose texts from data are fenced by derived marks."""
+    """Fill a prompt template; marks fence `texts`, since they come from data."""
     mark = hashlib.blake2b("\0".join(texts.values()).encode(), digest_size=6).hexdigest()
     fenced = {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items()}
     template = (files(__package__) / "prompts" / f"{prompt}.j2").read_text("utf-8").removesuffix("\n")
@@ -76,7 +79,11 @@ def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
 
 
 def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candidate]:
-    """Parse at least `each` questions from a model's reply; raises Dropped."""
+    """Parse the first `each` questions of a reply; raises Dropped if it has fewer.
+
+    Args:
+        facts: what a question may be about, besides `other`.
+    """
     candidates = []
     for one in _list(reply):
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
@@ -93,7 +100,7 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
-    """Parse `count` distinct wrong options from a model's reply; raises Dropped."""
+    """Parse `count` distinct wrong options of a reply; Dropped if one equals `right`."""
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
         raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")
@@ -197,7 +204,7 @@ class _TimedLine(TypedDict):
 
 
 def _lines(value: Any) -> Sequence[_TimedLine]:
-    """Validate the lines of a recording; raises Dropped."""
+    """Parse a transcript's lines with times, a list or its JSON; raises Dropped."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
         candidates: list[_TimedLine] = [

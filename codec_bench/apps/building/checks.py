@@ -22,7 +22,7 @@ QUIETEST = 0.5 / 32_768
 
 
 def longest_pause_s(audio: Audio) -> float:
-    """Return the longest run of silent frames, the ends included."""
+    """Return the longest silence in seconds; silence at the start and end counts."""
     signal = mono(audio.samples).astype(np.float64)
     frame = max(1, round(FRAME_S * audio.sample_rate_hz))
     powers = (signal[: signal.size // frame * frame].reshape(-1, frame) ** 2).mean(axis=1)
@@ -32,14 +32,14 @@ def longest_pause_s(audio: Audio) -> float:
 
 
 def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check everything that needs no recogniser.
+    """Check sample rate, length, clipping, silence and pauses.
 
     Args:
-        step: counts a failure.
-        subject: `sound`, `stem` or `recording`.
+        step: the step of the build that counts a failure.
+        subject: `sound`, `stem` or `recording`, for the message.
 
     Raises:
-        Dropped: at the step.
+        Dropped: a limit is not met.
     """
     seconds = f"{audio.duration_s:.2f} s"
     rate, least = audio.sample_rate_hz, limits.least_rate_hz
@@ -56,7 +56,7 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
 
 
 def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check one segment for clipping and silence only; raises Dropped at the step."""
+    """Check one segment for clipping and silence only, as `check_sound` does."""
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
@@ -81,7 +81,7 @@ def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int)
 
 
 def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
-    """Scale the parts of each voice by one gain to a common loudness and peak limit.
+    """Scale all parts of one voice by one gain, to a loudness in LUFS over all parts.
 
     Raises:
         Dropped: at the step `sound`; they are silent, or together too short to measure.
@@ -92,7 +92,7 @@ def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> l
 
 
 def normalise_loudness(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:
-    """Normalise loudness within the peak limit; returns LUFS, raises Dropped."""
+    """Scale audio to LUFS within a peak limit; return it and the loudness reached."""
     scaled = Audio(audio.samples * np.float32(_gain(audio, loudness, peak_dbfs)), audio.sample_rate_hz)
     measured = loudness_lufs(scaled)
     if measured is None:
@@ -101,6 +101,7 @@ def normalise_loudness(audio: Audio, loudness: float, peak_dbfs: float) -> tuple
 
 
 def _gain(audio: Audio, loudness: float, peak_dbfs: float) -> float:
+    """Return the factor to `loudness` within the peak limit; Dropped if it is silent."""
     level = loudness_lufs(audio)
     peak = float(np.abs(audio.samples).max(initial=0.0))
     if level is None or not peak:

@@ -96,6 +96,7 @@ def _batches(items: Iterator[BuildItem], count: int) -> Iterator[list[BuildItem]
 
 
 def _schema(columns: Mapping[str, str]) -> pa.Schema:
+    """Build the Arrow schema, with the types that the Hugging Face hub reads."""
     import pyarrow as pa
 
     types = {"text": pa.string(), "texts": pa.list_(pa.string()), "number": pa.float64()}
@@ -110,6 +111,7 @@ def _schema(columns: Mapping[str, str]) -> pa.Schema:
 
 
 def _table(rows: Sequence[BuildItem], schema: pa.Schema, columns: Mapping[str, str]) -> pa.Table:
+    """Build the table of some usable items, with their audio."""
     import pyarrow as pa
 
     held: dict[str, list[Any]] = {
@@ -180,7 +182,7 @@ _HUB_LICENCES = {
 
 
 def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> str:
-    """Format `benchmark.yaml`; `groups` are columns that name subsets."""
+    """Format the benchmark definition; `groups` are columns that name subsets."""
     form = recipe.form
     # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
     # stands in one line with that of the strict one.
@@ -215,7 +217,7 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> st
 
 
 def check_benchmark(recipe: Recipe) -> None:
-    """Check early that `codec-bench run` accepts the benchmark definition."""
+    """Raise UserError if the recipe's benchmark definition would be refused."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -303,7 +305,7 @@ class Target:
 
 
 def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, Any]], *, private: bool) -> Target:
-    """Check name, licences and token before the build; raises UserError."""
+    """Check name, licences and token of an upload before the build; raises UserError."""
     from huggingface_hub import get_token
 
     if not _REPOSITORY.fullmatch(repository):

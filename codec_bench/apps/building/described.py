@@ -115,7 +115,7 @@ class Described(Maker):
         return {str(value) for value in held if value is not None}
 
     def _class_names(self, classes: Classes) -> list[str]:
-        """List the options in order; raises UserError for too few or many."""
+        """List the sorted class names; raises UserError if they do not fit the options."""
         class_names = sorted(set(classes.names.values()) or self._values_of(classes.column))
         if classes.others != "written" and len(class_names) < 2:
             raise UserError("one_class_only", column=classes.column, class_name="".join(class_names))
@@ -130,7 +130,7 @@ class Described(Maker):
         return class_names
 
     def _cut(self) -> dict[str, tuple[Segment, int]]:
-        """Map each key to its segment and the number of the question about it, from 0."""
+        """Split the recordings, and map each item's key to (segment, question's number)."""
         topics, each = self.recipe.topics, self.recipe.written.each if self.recipe.written else 1
         if topics is None:
             segments = [Segment(sample) for sample in self.recordings.samples]
@@ -171,6 +171,7 @@ class Described(Maker):
         groups = {"group": str(values.get(group) or "none")} if group else {}
 
         def attempt(turn: int) -> tuple[dict[str, Any], Audio]:
+            """Make row and audio at try `turn`; raises Dropped."""
             if segment.problem:
                 problem = segment.problem
                 raise Dropped(problem.step, problem.reason, problem.detail, last=True)
@@ -205,7 +206,13 @@ class Described(Maker):
         return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
-        """Make and check one question: the row of the data set; raises Dropped."""
+        """Make and check one question: the row of the data set; raises Dropped.
+
+        Args:
+            number: of the question about the segment.
+            values: the recording's columns.
+            turn: number of the try.
+        """
         try:
             description = render_text(self.recipe.description, values, "the description")
         except UserError as error:
@@ -236,7 +243,7 @@ class Described(Maker):
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
     ) -> _Question:
-        """Ask for the class of a recording, with other classes as wrong options."""
+        """Ask for the class of a recording, with other classes as options; raises Dropped."""
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
@@ -257,7 +264,7 @@ class Described(Maker):
         return _Question(question, right, classes.column, (right, *others))
 
     def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
-        """Return question `number` of those that the writer model made for a segment."""
+        """Return question `number` of those that a model wrote about a segment at a try."""
         written, facts = self.recipe.written, self.recipe.facts
         assert written is not None, "a recipe has classes or written questions"
         descriptions = {name: fact.is_what for name, fact in facts.items()}
@@ -271,7 +278,7 @@ class Described(Maker):
         return _Question(text.question, text.answer, text.about)
 
     def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
-        """Check a question by a measured fact, else by the judge; returns which one."""
+        """Check a question or raise Dropped; returns `rule`, `judge` or `none`."""
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"
@@ -286,6 +293,7 @@ class Described(Maker):
         return "judge"
 
     def _follow_rule(self, question: _Question, fact: Fact, values: Mapping[str, Any]) -> None:
+        """Raise Dropped unless the answer names the measured value, and no other."""
         if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
             raise Dropped("rule", Diagnostic("difference_too_small"), question.question)
         right = str(values.get(fact.column))
@@ -295,7 +303,7 @@ class Described(Maker):
             raise Dropped("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
-        """Return a model's reply; raises Dropped for an error."""
+        """Return the reply of the model in role `name`; an error raises Dropped at `step`."""
         answer = self._asking.ask(self._models[name], request, draw=draw)
         if answer.status != "ok" or not answer.text:
             raise Dropped(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status)
@@ -303,7 +311,7 @@ class Described(Maker):
 
 
 def wordings_of(classes: Classes) -> tuple[str, ...]:
-    """Return the wordings of a question; raises UserError for a bad one."""
+    """Return the question templates of a recipe; raises UserError for a bad one."""
     named = classes.wordings
     wordings = read_config("wording", named, Wordings).wordings if isinstance(named, str) else named
     for wording in wordings:

@@ -136,7 +136,7 @@ def try_item(
     attempt: Callable[[int], tuple[Mapping[str, Any], Audio]],
     by: str | None = None,
 ) -> BuildItem:
-    """Make an item, with further tries after each failed one.
+    """Make an item, with up to `tries` tries; after the last failed one it is dropped.
 
     Args:
         groups: as `BuildItem.groups`; a try may set them.
@@ -233,7 +233,7 @@ class Funnel:
         return [*rows, ("kept", left, "", 0)]
 
     def most_fell(self) -> str:
-        """Describe the step with most drops and its main reason; or empty."""
+        """Describe the step with most drops and its main reason; empty without drops."""
         if not self.dropped:
             return ""
         step, reasons = max(self.dropped.items(), key=lambda one: one[1].total())

@@ -42,7 +42,7 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """Return the lines to read for one item; file names contain a hash of the text.
+    """Return the options to read aloud for one item; file names contain a hash.
 
     Raises:
         Unspeakable: a line cannot be spoken, the options sound alike, or the answer names none of them.
@@ -64,7 +64,7 @@ def speech_of_item(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence
 
 
 def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
-    """Assign readers to items evenly, in a drawn order."""
+    """Map items to readers: equally many each, in random order; empty without readers."""
     readers = recipe.recorded.readers if recipe.recorded else ()
     keys = list(texts.rows)
     order = make_rng(recipe.seed, "readers").permutation(len(keys))
@@ -174,7 +174,7 @@ class Joined(SpeechMaker):
         return base_facts
 
     def make_text(self, key: str, text: Text) -> BuildItem:
-        """Join a stem with its options; only a synthesiser is retried."""
+        """Join the recorded question (stem) with its options; retries only synthesis."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
@@ -211,7 +211,7 @@ class Joined(SpeechMaker):
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
-        """Read the recordings of an item's lines; raises Dropped."""
+        """Read the recordings of an item's lines; raises Dropped if one is missing."""
         sounds = []
         for line in lines:
             paths = self._files.get(line.file, [])
@@ -222,7 +222,7 @@ class Joined(SpeechMaker):
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
     def _synthesised(self, key: str, lines: Sequence[Line], number: int) -> Read:
-        """Synthesise an item's lines by one voice, and check their audio."""
+        """Synthesise an item's lines by the voice of try `number`, and check their audio."""
         assert self.voices is not None, "what is synthesised has voices"
         voice, again = self.voices.order(self.recipe.seed, key, number)
         sounds = []
@@ -285,7 +285,7 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
 
 
 def _read(path: Path, limits: AudioLimits, step: str, subject: str) -> Audio:
-    """Read a mono recording; raises Dropped if unreadable or outside the limits."""
+    """Read a recording as mono; raises Dropped at `step` if it is outside the limits."""
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
@@ -308,7 +308,7 @@ def _list_recordings(folder: Path) -> dict[str, list[Path]]:
 
 
 def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:
-    """Describe a folder of recordings for the card; other content is another build."""
+    """Return source facts of a folder of recordings, with a hash of their content."""
     files = [path for paths in _list_recordings(folder).values() for path in paths]
     hashes = sorted([path.relative_to(folder).as_posix(), file_hash(path)] for path in files)
     return source_facts(name, [licence] * len(files), text_digest(json.dumps(hashes)))

@@ -121,6 +121,7 @@ def _factor(gain_db: float) -> float:
 
 
 def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
+    """Return the loudness in LUFS; raises Dropped if it is too low."""
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
         raise Dropped("loudness", Diagnostic("no_loudness"), f"the {which} sound")
@@ -195,7 +196,7 @@ class Mixtures(Maker):
         return [f"mixture-{number:05d}" for number in range(self.recipe.count)]
 
     def make(self, key: str) -> BuildItem:
-        """Draw a pair and mix it, up to as many times as the recipe allows."""
+        """Draw and mix a pair of sounds, up to as many times as the recipe allows."""
         groups = {"about": "none"}
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
@@ -215,7 +216,7 @@ class Mixtures(Maker):
         return self._active_questions()[row["about"]].least / abs(difference)
 
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
-        """Draw and mix one pair, and make its question; raises Dropped."""
+        """Draw and mix one pair: the row with its question, and the audio; raises Dropped."""
         random = make_rng(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
@@ -243,7 +244,7 @@ class Mixtures(Maker):
             raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Draw a faded excerpt of a signal; returns it with its start in samples."""
+        """Draw an excerpt with fades, and its start; Dropped if the signal is too short."""
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
@@ -254,6 +255,7 @@ class Mixtures(Maker):
         return excerpt(signal, start, length, round(limits.fade_s * rate)), start
 
     def _mix(self, parts: Sequence[np.ndarray], overlap: str, random: np.random.Generator) -> Mixture:
+        """Draw level difference and offset of two sounds, and mix them; raises Dropped."""
         recipe = self.recipe
         gap_db, ahead = recipe.gap_db.sample(random), bool(random.integers(2))
         pause = max(0, round(recipe.pause_s.sample(random) * recipe.rate_hz))
@@ -262,7 +264,7 @@ class Mixtures(Maker):
         return mix(parts[0], parts[1], recipe.rate_hz, gap_db=gap_db, offset_samples=offset_samples, **levels)
 
     def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
-        """Make a question that listening can answer, with options in a drawn order."""
+        """Draw a question that listening can answer; Dropped if no difference is large."""
         differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
@@ -296,7 +298,7 @@ class Mixtures(Maker):
     def _origin(
         self, chosen: Sequence[Sample], parts: Sequence[tuple[np.ndarray, int]], provenance: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Record the origin of both sounds, to reproduce the mixture."""
+        """Return the columns from which the mixture can be made again."""
         licences = [source.licences[sample.id] for source, sample in zip(self.sources, chosen)]
         excerpts = [
             {

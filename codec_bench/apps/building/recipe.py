@@ -115,6 +115,7 @@ class DescribedRecipe(BaseRecipe):
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
+        """Validate that classes, written questions and the writer model fit together."""
         if (self.classes is None) == (self.written is None):
             raise ValueError("expected either 'classes' or 'written'")
         needs_writer = self.written is not None or (self.classes is not None and self.classes.others == "written")
@@ -126,7 +127,7 @@ class DescribedRecipe(BaseRecipe):
 
     @property
     def form(self) -> Form:
-        """A question with options or a judged free answer, by recording."""
+        """The benchmark's form: a question about audio, with options or judged freely."""
         held = {"audio": "audio", "question": "question", "reference": "answer"}
         if self.classes is not None:
             return Form(

@@ -27,7 +27,7 @@ class Draw(Strict):
         return self
 
     def sample(self, random: Any) -> float:
-        """Draw one number."""
+        """Draw one number, uniformly or from the listed ones; `random` is a Generator."""
         if self.uniform is not None:
             return float(random.uniform(*self.uniform))
         choice = self.choice or [0.0]
@@ -129,7 +129,7 @@ class BaseRecipe(Strict):
         return UNIT if self.duplicates == "keep" else self.form.unit
 
     def limited(self, seed: int | None, limit: int | None) -> Self:
-        """Copy the recipe with another seed, and at most `limit` items."""
+        """Copy the recipe with a seed and at most `limit` items; None keeps its own."""
         changed: dict[str, Any] = {} if seed is None else {"seed": seed}
         if limit is not None:
             name = "count" if "count" in type(self).model_fields else "limit"

@@ -59,7 +59,7 @@ class TextSource(Strict):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that are read."""
+        """The names of all columns that are read from the texts."""
         listed = (self.choices,) if isinstance(self.choices, str) else self.choices or ()
         named = (self.question, *listed, self.answer, *self.fields.values(), self.group)
         return tuple(name for name in (*named, self.dialogue and self.dialogue.column) if name)
@@ -207,6 +207,7 @@ class SpokenRecipe(Speech):
 
     @model_validator(mode="after")
     def _fitting(self) -> SpokenRecipe:
+        """Validate that template, dialogue, questions and recognisers fit together."""
         if (self.template is None) == (self.texts.dialogue is None):
             raise ValueError("expected 'template', or 'dialogue' among the texts")
         if self.texts.question is None and (self.template is None or self.texts.choices is not None):
@@ -224,7 +225,7 @@ class SpokenRecipe(Speech):
 
     @property
     def form(self) -> Form:
-        """The spoken text alone, or a dialogue with a written question."""
+        """The benchmark's form: the spoken text alone, or a dialogue and a question."""
         if self.texts.dialogue is None:
             options = self.texts.choices is not None
             return self._form("qa", "spoken-question", {} if options else {"question": "said"}, "audiobench-0-5")
@@ -285,6 +286,7 @@ class JoinedRecipe(Speech):
 
     @model_validator(mode="after")
     def _fitting(self) -> JoinedRecipe:
+        """Validate that recordings or synthesis, recognisers and options fit together."""
         if (self.recorded is None) == (self.synthesiser is None) or (self.synthesiser is None) != (self.voices is None):
             raise ValueError("expected either 'recorded', or 'synthesiser' and 'voices'")
         if self.synthesiser is not None and not self.checks.recognisers:

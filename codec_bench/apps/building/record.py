@@ -159,7 +159,7 @@ class Distinct:
 
 
 def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each item to the first one that shares a mark, also indirectly."""
+    """Map each item to the first one that shares a mark, also by way of others."""
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
@@ -183,7 +183,7 @@ def _head(outcome: BuildItem) -> str:
 
 
 def _differences(held: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """List differences of two builds by name, for mappings by field."""
+    """List the fields in which two builds differ; both are JSON by name."""
     differences = []
     for name in sorted({*held, *requested}):
         old, new = (json.loads(one[name]) if name in one else None for one in (held, requested))

@@ -61,7 +61,7 @@ class Reviewed:
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
 
     def sentence(self, item_count: int) -> str:
-        """Describe the review for the card; empty without one."""
+        """Describe the review of `item_count` questions for the card; empty without one."""
         if not self.decisions:
             return ""
         counts = Counter(one.decision for one in self.decisions.values())
@@ -76,7 +76,7 @@ class Reviewed:
 
 
 def _decided(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> BuildItem:
-    """Apply a reviewer's decision to an item: accept it, edit it, or drop it."""
+    """Accept, edit or drop an item by a reviewer's decision; bad edits drop it too."""
     if decision.decision == "drop":
         return _dropped(item, Diagnostic("reviewer_dropped"), decision.why)
     new = {**row, "review": _DONE[decision.decision]}
@@ -96,7 +96,10 @@ def _decided(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> Bui
 
 
 def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping[str, str]) -> dict[str, Any]:
-    """Reconcile options, letter and answer; an edit replaces or rewords one."""
+    """Return options, letter and answer after an edit of the options or the answer.
+
+    A new answer selects the option of the same text, or else replaces the right one.
+    """
     options, index = list(new["choices"]), LETTERS.index(row["answer"])
     if "answer_text" in edits and new["answer_text"] in options:
         index = options.index(new["answer_text"])
@@ -117,6 +120,9 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
     Args:
         title: for reviewers.
         seed: of the order of the questions.
+
+    Returns:
+        The sheets; their keys, which name the items, are written elsewhere.
 
     Raises:
         UserError: the maker's items have no editable texts, or a sheet cannot be written.
@@ -145,6 +151,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
 
 
 def _reviewable(item: BuildItem, folder: Path) -> ListeningItem:
+    """Convert a usable item to one of a sheet; its audio is written into `folder`."""
     assert item.row is not None and item.sound is not None, "only usable items are reviewed"
     sound = folder / f"{item.key}.flac"
     sound.write_bytes(item.sound)
@@ -176,7 +183,7 @@ def read_decisions(out: Path) -> dict[str, Decision]:
 
 
 def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision], list[str]]:
-    """Read reviewers' files, and merge their decisions into those of the data set.
+    """Read reviewers' files, and add their decisions to those stored in `out`.
 
     Returns:
         All decisions, and problems of the files as sentences.
@@ -214,7 +221,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
 
 
 def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
-    """Merge several reviewers' answers: one drop drops, else one edit edits."""
+    """Merge several reviewers' answers: any drop counts first, then any edit."""
     columns = {heading: name for name, heading in _HEADINGS.items()}
     by_item: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:

@@ -112,7 +112,7 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
 
 
 def _seconds(path: str) -> float:
-    """Return a recording's length; infinite if unreadable, which fails later."""
+    """Return a length in seconds; infinite if the file is unreadable, and fails later."""
     import soundfile
 
     try:
@@ -264,7 +264,11 @@ def _cell(row: Mapping[str, Any], column: str | None) -> str:
 
 
 def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The options of a row, without empty ones at the end; raises BadRow."""
+    """Return a row's options from one column or several, without empty last ones.
+
+    Raises:
+        BadRow: the column holds no list.
+    """
     if columns is None:
         return ()
     held = row[columns] if isinstance(columns, str) else [row[name] for name in columns]
@@ -291,7 +295,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
 
 
 def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
-    """Parse a dialogue's turns from a list, or from lines `NAME: TEXT`; raises BadRow."""
+    """Parse a dialogue from a list of turns or lines `NAME: TEXT`; raises BadRow."""
     turns = held.splitlines() if isinstance(held, str) else held
     if not isinstance(turns, (list, tuple)):
         raise BadRow(Diagnostic("cell_without_turns", column=dialogue.column, type=type(held).__name__))

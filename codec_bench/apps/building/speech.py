@@ -117,7 +117,11 @@ class VoicesOf:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def synthesise(self, text: str, index: int, again: int) -> Audio:
-        """Synthesise a text by voice `index` as mono audio; raises Dropped."""
+        """Synthesise a text by voice `index` as mono; `again` counts repetitions.
+
+        Raises:
+            Dropped: at the step `synthesis`.
+        """
         fields: dict[str, Any] = {"text": text, "language": self._language, **self.voices[index].fields}
         fields |= self._prompts[index]
         # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the
@@ -132,6 +136,7 @@ class VoicesOf:
 
 
 def _read_voices(file: str, folder: Path) -> tuple[RecipeVoice, ...]:
+    """Read the voices from a YAML file; raises UserError."""
     path = folder / file
     if not path.is_file():
         raise UserError(
@@ -145,7 +150,7 @@ def _read_voices(file: str, folder: Path) -> tuple[RecipeVoice, ...]:
 
 
 def _prompt(voice: RecipeVoice, folder: Path) -> Mapping[str, Clip]:
-    """Return a voice's recording as a request field; raises UserError."""
+    """Return `prompt_audio` for a voice that imitates a recording; otherwise nothing."""
     if voice.recording is None:
         return {}
     path = folder / voice.recording
@@ -180,7 +185,7 @@ class Floors:
         self._lock = threading.Lock()
 
     def check(self, audio: Audio) -> dict[str, float]:
-        """Return the scores of audio by metric.
+        """Return the scores of audio by metric, if all reach their minimum.
 
         Raises:
             Dropped: at the step `quality`; a score is too low, or missing.
@@ -202,6 +207,7 @@ class Floors:
 
 
 def _fitting(name: str, language: str) -> str:
+    """Return a metric's protocol; raises UserError if its scores cannot be a minimum."""
     metric = build_metric(name)
     if metric.kind != "single" or not metric.higher_is_better:
         raise UserError(
@@ -234,10 +240,10 @@ class ReadBack:
         }
 
     def check(self, model: Model, parts: Sequence[tuple[str, Audio]]) -> dict[str, Any]:
-        """Check an item by one recogniser, and return the provenance.
+        """Transcribe an item by one recogniser, check the text, and return the provenance.
 
         Args:
-            parts: text and audio of each part.
+            parts: spoken text and audio of each part.
 
         Raises:
             Dropped: at the step `recognition`; the recogniser failed, or the error rate over all parts is too high.
@@ -265,6 +271,7 @@ class ReadBack:
         }
 
     def _transcript(self, model: Model, audio: Audio, expected: str) -> str:
+        """Transcribe audio, whose request is identified by `expected`; raises Dropped."""
         request = Request(expected, fields={"audio": Clip(audio), "language": self._language})
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
@@ -274,7 +281,7 @@ class ReadBack:
 
 
 def plain_text(rule: str, language: str) -> Callable[[str], str]:
-    """Return the normaliser of a text rule for a language; raises UserError."""
+    """Return the function that normalises a text by a rule; raises UserError."""
     known = get_rule(rule)
     known.check(language)
     return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
@@ -340,7 +347,7 @@ class SpeechMaker(Maker):
         return list(self.texts.rows)
 
     def facts(self) -> dict[str, Any]:
-        """The texts, the voices and the checks."""
+        """The facts of the card: sources, voices, and checks."""
         speaking = self.voices.facts() if self.voices else {}
         checks = {**self._read_back.facts(), "quality": self._floors.protocols, "loudness": PROTOCOL}
         return {"sources": [self.texts.facts()], **speaking, **checks}
@@ -354,7 +361,7 @@ class SpeechMaker(Maker):
         self._asking.close()
 
     def make(self, key: str) -> BuildItem:
-        """Make one item; unusable rows are dropped."""
+        """Make the item of a row; unusable and repeated rows are dropped."""
         text = self.texts.rows[key]
         if isinstance(text, str):
             return BuildItem(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
@@ -369,7 +376,11 @@ class SpeechMaker(Maker):
         return [f"text {self._twins[key]}"]
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """Return a row's spoken and written text; raises `Unspeakable`."""
+        """Return the texts of a row that are spoken, and those that are only written.
+
+        Raises:
+            Unspeakable: a text cannot be spoken.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define `speech_of`")
 
     def make_text(self, key: str, text: Text) -> BuildItem:

@@ -74,6 +74,7 @@ class SpokenTexts(SpeechMaker):
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
+            """Synthesise and check at try `number`: row and audio; raises Dropped."""
             parts = self._parts(key, text, lines, number)
             groups["voice"] = self._named(parts)
             raw = [self.voices.synthesise(segment.text, segment.voice, segment.again) for segment in parts]
@@ -100,7 +101,7 @@ class SpokenTexts(SpeechMaker):
                     yield self._lines(text)[0][1]
 
     def _at_rate(self, sound: Audio) -> Audio:
-        """Resample to the common rate after the check for clipping."""
+        """Check a sound for clipping, and resample it to the common rate; raises Dropped."""
         check_part(sound, self.recipe.checks)
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
@@ -110,13 +111,13 @@ class SpokenTexts(SpeechMaker):
         return to_rate(sound, rate)
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """As `SpeechMaker.speech_of`; question and options of a dialogue stay written."""
+        """Return spoken and written texts; those of a dialogue's question are written."""
         lines = self._lines(text)
         written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
         return [line for _, line in lines], written
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
-        """Return (speaker, text) of each part; raises Unspeakable."""
+        """Return (speaker or None, spoken text) of each part; raises Unspeakable."""
         source, language = self.recipe.texts, self.recipe.language
         if source.question is not None and not text.question:
             raise Unspeakable(Diagnostic("nothing_to_say"))
@@ -133,7 +134,7 @@ class SpokenTexts(SpeechMaker):
         return [(None, spoken_text(render_text(self.recipe.template or "", values, "the template"), language))]
 
     def _pauses(self, lines: Sequence[tuple[str | None, str]]) -> list[float]:
-        """Draw the pauses of a dialogue, equal for all questions about it."""
+        """Draw the pauses between turns in seconds, equal for all questions on a dialogue."""
         dialogue = self.recipe.texts.dialogue
         if dialogue is None:
             return []
@@ -154,6 +155,7 @@ class SpokenTexts(SpeechMaker):
     def _checked(
         self, text: Text, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[dict[str, Any], Audio]:
+        """Level, join and check the parts, synthesised as `raw`; returns row and audio."""
         recipe = self.recipe
         full, level, sounds = self._levelled(parts, raw, pauses)
         checked, checks = self.inspect(full, [(segment.text, sound) for segment, sound in zip(parts, sounds)])
@@ -181,7 +183,7 @@ class SpokenTexts(SpeechMaker):
     def _levelled(
         self, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[Audio, float, Sequence[Audio]]:
-        """Return the item at its loudness, that loudness, and the parts for recognisers.
+        """Return the joined item, its loudness in LUFS, and the parts for recognisers.
 
         Voices of a dialogue are first brought to one loudness, each by one gain over all its turns.
         """
@@ -222,6 +224,7 @@ def check_answer(text: Text) -> None:
 
 
 def _check_template(recipe: SpokenRecipe) -> None:
+    """Raise UserError if the template uses a field that the texts lack."""
     if recipe.template is None:
         return
     source = recipe.texts

@@ -118,9 +118,11 @@ def _is_vowel(phone: str) -> bool:
 
 
 def _english() -> Callable[[str], str]:
+    """Return the function that writes numbers in a text as English words."""
     num2words = optional("num2words", "the reading of English numbers", "num2words").num2words
 
     def read(text: str) -> str:
+        """Write the numbers of a text as words."""
         text = _PERCENT.sub(" percent", text)
         text = _NUMERO.sub("number ", text)
         text = _TELEPHONE.sub(lambda match: " ".join(map(_words, re.findall(r"\d", match[0]))), text)
@@ -137,6 +139,7 @@ def _english() -> Callable[[str], str]:
         return str(num2words(float(plain) if "." in plain else int(plain), lang="en"))
 
     def _money(match: re.Match[str]) -> str:
+        """Write an amount of money as words."""
         sign, units, parts, scale = match.groups()
         main, small = _COINS[sign]
         many = scale is not None or units != "1"

@@ -58,7 +58,7 @@ def write_build_page(
     keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
 ) -> None:  # fmt: skip
-    """Write `build.html`.
+    """Write `build.html`, the page on a finished data set, into `out`.
 
     Args:
         numbers: the values of the numeric columns.
@@ -96,7 +96,7 @@ def write_build_page(
 
 
 def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
-    """Build a histogram of at least one value; `over` gives the range of the bars."""
+    """Build a histogram of at least one value, over the range of `over`, if any."""
     low, high = float(min(over or values)), float(max(over or values))
     if high == low:
         bars: tuple[tuple[float, str], ...] = ((0.0, ""), (100.0, f"{_text(low)}: {len(values):,}"), (0.0, ""))
@@ -110,7 +110,7 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
 
 
 def _rates(item: BuildItem, maker: Maker) -> list[float]:
-    """Return the rates of an item's tries in order, without tries that failed earlier."""
+    """Return the error rate of each of an item's tries that came to be recognised."""
     rates = [failure.value for failure in item.failures if failure.value is not None]
     last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
     return [*rates, float(last)] if last is not None else rates
@@ -179,7 +179,7 @@ def _spoken_text(value: Any) -> str:
 
 
 def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """Return the largest values of a group, and the number of others."""
+    """Return rows for the values of a group with most tries, and the count of others."""
     largest = sorted(held.items(), key=lambda one: (-one[1]["tries"], one[0]))
     rows = [(value, *one.values(), _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]]
     return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
