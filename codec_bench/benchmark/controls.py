@@ -284,7 +284,7 @@ def _digest(seed: int, *names: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ReplacedClip(Clip):
-    """A replacement of a sound, computed when it is read. The first arguments are those of `Clip`, without a file.
+    """A replacement of a sound, computed when it is read; has no file.
 
     Args:
         replacement: `silence`, `noise`, `shuffled` or `level`.

@@ -269,7 +269,7 @@ def _clip(path: Path | None) -> Clip | None:
 
 
 def _warning_of(sound: Clip, exchange: Exchange) -> str | None:
-    """A warning about a spoken answer; None also for an unreadable sound, which the judge reports."""
+    """A warning about a spoken answer; None also if its audio is unreadable."""
     try:
         question = Audio.read(exchange.audio_path) if exchange.audio_path is not None else None
     except AudioError:

@@ -46,7 +46,14 @@ def load(name: str) -> Benchmark:
 
 
 def write_miniature(name: str, folder: Path) -> Path:
-    """Write a benchmark's rows to a folder that serves as a mirror.
+    """Write a small invented data set in the layout of a benchmark's data.
+
+    Args:
+        name: of the benchmark.
+        folder: a mirror of the hub, in which the data get the path of their repository.
+
+    Returns:
+        The folder.
 
     Raises:
         UserError: the benchmark reads local files.
@@ -117,7 +124,7 @@ def _with_data(**values: str | None) -> list[Benchmark]:
 
 @cache
 def _by_data(names: tuple[str, ...]) -> dict[tuple[str | None, ...], list[Benchmark]]:
-    """The benchmarks by the values that their `data` has under these names."""
+    """Group all benchmarks by the values of these fields of their `data`."""
     benchmarks: dict[tuple[str | None, ...], list[Benchmark]] = {}
     for one in _all().values():
         benchmarks.setdefault(tuple(getattr(one.data, name) for name in names), []).append(one)
@@ -131,7 +138,7 @@ def _sharing(data: Any, split: str | None) -> list[Benchmark]:
 
 
 def _table(benchmarks: list[Benchmark]) -> pa.Table:
-    """Build the rows of a small table that fits these benchmarks' columns."""
+    """Build a small table with all columns that these benchmarks read."""
     columns: dict[str, list[Any]] = {}
     # Without choices first: the reference of the others is one of the choices.
     for benchmark in sorted(benchmarks, key=lambda one: "choices" in one.data.columns):
@@ -176,7 +183,7 @@ def _key(index: int, data: Any) -> Any:
 
 
 def _write_joined(root: Path, benchmark: Benchmark) -> None:
-    """The table of another repository; nothing belongs to the last key."""
+    """Write the table that a benchmark joins; its last key has empty values."""
     data = benchmark.data
     assert data.join is not None
     keys = list(dict.fromkeys(_key(index, data) for index in range(ROWS)))
@@ -197,7 +204,7 @@ SPEAKERS = {
 
 
 def _speaker(index: int, repository: str | None) -> str:
-    """One of three speakers; the third has no name."""
+    """The speaker cell of a row: two speakers in turn, and `None` for every third row."""
     number = index % 3
     if number == 2:
         return "None"
@@ -211,7 +218,7 @@ def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
 
 
 def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
-    """Return the value of one field in one row."""
+    """Invent the value of the field `our` in one row."""
     name, data = benchmark.name, benchmark.data
     in_conversation = name.startswith("audio-multichallenge")  # conversations of two, three and four turns
     if our in SOUNDS or (in_conversation and our.startswith("user_")):
@@ -267,7 +274,7 @@ def _with_labels() -> list[str]:
 
 
 def _reference(index: int, benchmark: Benchmark) -> Any:
-    """Return a reference that fits the benchmark's labels, options or metric."""
+    """Invent a reference that fits the benchmark's labels, options or metric."""
     labels = benchmark.spec.fields.get("labels")
     column = benchmark.data.columns["reference"]
     if labels:
@@ -306,7 +313,7 @@ def _wav(index: int) -> bytes:
 
 
 def write_card(root: Path) -> None:
-    """Write the card of the data set, with its configurations and splits."""
+    """Write the README of a data set with its configurations and splits."""
     lines = ["---", "configs:"]
     tables = sorted(root.glob("*/*.parquet"))
     for folder, in_folder in itertools.groupby(tables, lambda file: file.parent.name):
@@ -317,6 +324,7 @@ def write_card(root: Path) -> None:
 
 
 def _write_minimax(root: Path, benchmark: Benchmark) -> None:
+    """Write texts and reference voices of one language in the layout of MiniMax."""
     file, language = str(benchmark.data.language), benchmark.language
     prompts = root / "speaker" / "prompt_text.txt"
     lines = prompts.read_text(encoding="utf-8").splitlines() if prompts.is_file() else []
@@ -336,6 +344,7 @@ SOUND_FOLDERS = ("ArtificialAnalysis/big_bench_audio",)
 
 
 def _write_sound_folder(root: Path) -> None:
+    """Write MP3 files and their `metadata.jsonl`."""
     lines = []
     for index in range(ROWS):
         file = None if index == NO_SOUND else f"data/question_{index}.mp3"
@@ -348,7 +357,10 @@ def _write_sound_folder(root: Path) -> None:
 
 
 def _write_listed(root: Path, benchmark: Benchmark) -> None:
-    """A JSON file with a list of objects, and a folder of sounds; or conversations."""
+    """Write rows as JSON or JSON lines, with a folder of sounds.
+
+    Data of several rounds or of roles get their own layouts.
+    """
     data = benchmark.data
     if str(data.sounds).endswith(".zip"):
         return _write_rounds(root, benchmark)
@@ -382,7 +394,7 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_rounds(root: Path, benchmark: Benchmark) -> None:
-    """An archive with a file of conversations, one per line, and a folder of sounds for each set."""
+    """Write an archive with a JSON lines file and a sound folder for each data set."""
     root.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(root / str(benchmark.data.sounds), "w") as opened:
         for one in _with_data(sounds=benchmark.data.sounds):
@@ -399,7 +411,7 @@ def _write_rounds(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_roles(root: Path, benchmark: Benchmark) -> None:
-    """For each set two files of conversations, named as a character, with a folder of sounds each."""
+    """Write two files of role plays, named by character, with a folder of sounds each."""
     for kind, (name, rows) in itertools.product(
         ("single_turn", "multi_turn"), (("Hamlet", range(3)), ("Lin Daiyu", range(3, ROWS)))
     ):
@@ -419,8 +431,9 @@ def _write_roles(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
-    """A list of ids and words, or a file of words for each id; and a folder of sounds for each of three speakers. The
-    third has no name.
+    """Write transcripts in one file or one per id, and a sound folder per speaker.
+
+    The third speaker has no name.
     """
     data = benchmark.data
     lines = []
@@ -441,7 +454,10 @@ def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:
-    """A table with tabs and two tags per row, as MTG-Jamendo or MagnaTagATune has it (there, one row is no test)."""
+    """Write a tab-separated table with two tags per row, and MP3 files.
+
+    The layout is MTG-Jamendo's, or MagnaTagATune's if rows are selected (one row is no test there).
+    """
     data, labels = benchmark.data, benchmark.spec.fields["labels"]
     listed, sound = str(data.config), str(data.columns["audio"])
     tags = [(labels[index], labels[index + 2]) for index in range(ROWS)]
@@ -484,6 +500,7 @@ def _write_archive(file: Path) -> None:
 
 
 def _write_seed_tts(root: Path, benchmark: Benchmark) -> None:
+    """Write a list of texts with reference voices in the layout of Seed-TTS."""
     file = root / str(benchmark.data.config)
     lines = []
     for index in range(ROWS):
@@ -497,7 +514,10 @@ def _write_seed_tts(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_esd(root: Path, benchmark: Benchmark) -> None:
-    """Two sentences of one speaker with five emotions. The second has no sound without emotion and in anger."""
+    """Write two sentences of one speaker in five emotions, in the layout of ESD.
+
+    The second has no sound without emotion and in anger.
+    """
     language = str(benchmark.data.language)
     speaker = {"zh": "0001", "en": "0011"}[language]
     folder, lines = root / speaker, []
@@ -519,9 +539,11 @@ EXPRESSO_TEXTS = (
 
 
 def _write_expresso(root: Path, benchmark: Benchmark) -> None:
-    """Three sentences of two speakers in seven styles; the first is too short for a voice. The second speaker has no
-    sound of the third, neutral and whispered. Further rows: a sentence of the training part, one with a stressed word,
-    a long text and a song.
+    """Write three sentences by two speakers in seven styles, in Expresso's layout.
+
+    The first is too short for a voice. The second speaker has no sound of the third, neutral and whispered. Further
+    rows: a
+    sentence of the training part, one with a stressed word, a long text and a song.
     """
     styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
     rows = itertools.product(("ex01", "ex02"), styles, (344, 345, 346, 347))
@@ -543,7 +565,10 @@ def _write_expresso(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_zerospeech(root: Path, benchmark: Benchmark) -> None:
-    """Six pairs of three voices, the third without a name; the fifth pair has no preferred sound."""
+    """Write six pairs of sounds in the layout of ZeroSpeech.
+
+    The third voice has no name; the fifth pair has no preferred sound.
+    """
     folder, columns = root / str(benchmark.data.config), benchmark.data.columns
     texts = [name for name in list(columns)[2:] if name != "band"]
     lines = [",".join(["id", "filename", "voice", "correct", *(str(columns[name]) for name in texts)])]
@@ -579,7 +604,10 @@ TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
 
 
 def air_bench_sources() -> list[tuple[str, str]]:
-    """Tasks and sources of AIR-Bench's foundation part; a missing source gets one."""
+    """(task, source) of AIR-Bench's foundation part, sorted.
+
+    A task without a source in the definitions gets the source `one`.
+    """
     conditions = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
     named = {(str(where["task"]), str(where["dataset"])) for where in conditions if "dataset" in where}
     alone = {str(where["task"]) for where in conditions} - {task for task, _ in named}
@@ -587,7 +615,10 @@ def air_bench_sources() -> list[tuple[str, str]]:
 
 
 def _write_air_bench(root: Path, benchmark: Benchmark) -> None:
-    """All questions of one of the two parts of AIR-Bench. The sounds of Audio_Grounding are FLAC, its rows say WAV."""
+    """Write one part of AIR-Bench, foundation or chat, unless it exists.
+
+    The sounds of Audio_Grounding are FLAC, its rows say WAV.
+    """
     track = str(benchmark.data.config)
     listed = root / track / f"{track}_meta.json"
     if listed.is_file():

@@ -129,7 +129,9 @@ def open_writer(
     shard: str | None = None,
     rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
-    """Open a run's record for writing; an error before the first answer removes it.
+    """Open a run's record for writing, as a context manager; it may be a new one.
+
+    A `UserError` before the first answer removes a new record.
 
     Args:
         request: everything that changes an answer.
@@ -175,7 +177,7 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReq
 
 
 def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
-    """The judges by their labels in the protocol of their verdicts.
+    """Map the label of each judge, which its verdicts are recorded under, to its name.
 
     Raises:
         UserError: two of them are the same.

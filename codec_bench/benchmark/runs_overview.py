@@ -41,7 +41,7 @@ class RunOutcome:
 
 
 def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The failures of one system: failed items, scores without a value, and the reasons."""
+    """Summarise a system's failures: failed items, scores without a value, reasons."""
     item_counts = [reason["count"] for reason in reasons if reason["metric"] is None]
     scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in FAILURES]
     return {"items": sum(item_counts), "scores": sum(scores), "reasons": list(reasons)}

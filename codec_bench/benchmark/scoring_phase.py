@@ -32,7 +32,7 @@ MEASURED_AT_ONCE = 64
 
 
 def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, budget: Budget) -> None:
-    """Score the recorded answers of one benchmark and model.
+    """Score the recorded answers of one benchmark and model, and record the scores.
 
     Args:
         folder: folder of all runs.
@@ -92,7 +92,13 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, b
 
 
 def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, float], None]) -> None:
-    """Record the missing durations of the questions' sounds; decodes each, so only for results by length."""
+    """Decode the questions' audio without a recorded duration, and record it.
+
+    Only for results by duration or sample rate.
+
+    Args:
+        notify: called with (files done, files in all, failed, seconds of audio).
+    """
     unknown = run.query(
         "SELECT number, audio FROM samples WHERE duration_s IS NULL AND audio IS NOT NULL ORDER BY number"
     )

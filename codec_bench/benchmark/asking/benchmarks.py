@@ -383,7 +383,7 @@ class _Progress:
 
 
 def _scheme(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme | None:
-    """The scoring scheme; None if only answers are requested and a package for scoring is missing."""
+    """The scoring scheme; None if only answers are requested and a package is missing."""
     try:
         return scheme_of(one, answer_steps, request)
     except MissingExtra:
@@ -393,7 +393,7 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReque
 
 
 def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
-    """The fingerprint of the record; empty without a readable record, which its writer reports."""
+    """The fingerprint of the record, or empty: its writer reports an unreadable one."""
     if not (folder / DATABASE).is_file():
         return {}
     try:

@@ -269,7 +269,7 @@ class Asking:
         self._write(force=False)
 
     def _check_room(self, request: Request) -> None:
-        """Raise if all answers so far were cut before their first word; they are not recorded."""
+        """Raise if all answers so far were cut before their first word; none is recorded."""
         if self._proven or self._empty < MOST_EMPTY:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
@@ -294,7 +294,7 @@ class Asking:
         )  # fmt: skip
 
     def _save_audio(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, Diagnostic | None]:
-        """Write the sound of an answer: (its path in the run folder, None), or (None, the reason)."""
+        """Write an answer's audio: (path in the run folder, None), or (None, the reason)."""
         stem, folder = self._writer.sound_name("answers", number, turn), self._writer.folder
         try:
             return keep_sound(folder, stem, audio), None

@@ -93,7 +93,7 @@ def _counted(texts: QuestionStream) -> tuple[int, str]:
 
 
 def _decoded(first: QuestionStream) -> dict[str, Any] | None:
-    """The first question's decoded audio as column, rate and seconds; None without any."""
+    """Decode the first question's audio; return column, rate and seconds, or None."""
     name, clip = next(_sounds(first), (None, None))
     if clip is None:
         return None

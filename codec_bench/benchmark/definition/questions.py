@@ -460,7 +460,7 @@ def _text(value: Any) -> str:
 
 
 def _content(path: str) -> str:
-    """A 160-bit hash of local data: of a file's content, or of the names and sizes in a folder."""
+    """A 160-bit hash of a local file's content, or of names and sizes in a folder."""
     digest = hashlib.blake2b(digest_size=20)
     if os.path.isfile(path):
         with open(path, "rb") as file:

@@ -454,6 +454,6 @@ def _to_finding(file: str, error: UserError) -> DefinitionFinding:
 
 
 def _without_repeats(findings: list[DefinitionFinding]) -> list[DefinitionFinding]:
-    """Each finding once, in the order of the lines; all entries of a matrix repeat shared mistakes."""
+    """Each finding once, sorted by line; a matrix repeats the mistakes that it shares."""
     unique: Mapping[tuple[Any, ...], DefinitionFinding] = {(f.file, f.line, f.message): f for f in findings}
     return sorted(unique.values(), key=lambda f: (f.file, f.line or 0))

@@ -455,7 +455,7 @@ def _fenced(tag: str, text: str, mark: str) -> str:
 
 
 def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
-    """(rating of the reference, rating of the answer), whatever their order in the request."""
+    """(rating of the reference, rating of the answer), whatever the request's order."""
     first, second = verdict.values.values()
     return (second, first) if key.endswith(_SWAPPED) else (first, second)
 

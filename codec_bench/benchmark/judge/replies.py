@@ -71,11 +71,11 @@ class Verdict:
 
 
 def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[Concatenate[str, P], Verdict]:
-    """Wrap a reader: its reason also says that the reply's verdict repeats the answer and does not count."""
+    """Wrap a reader: without a verdict, say whether one was ignored as a repetition."""
 
     @wraps(read)
     def read_once(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
-        """Read a reply; without a verdict, say whether the answer's repetition hid one."""
+        """Read a reply; give a repeated answer as the reason why there is no verdict."""
         verdict = read(reply, *args, **kwargs)
         if verdict.reason is None or not kwargs.get("answer"):
             return verdict

@@ -99,7 +99,7 @@ class Accuracy(AnswerMetric):
         self.protocol = f"accuracy/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1 or 0 for each answer; a status without a reference or if a rule excludes it."""
+        """1 or 0 for each answer; no value without a reference or if the rule excludes it."""
         barred = [self._barred(answer) for answer in answers]
         open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
         decide = self._rule.decide
@@ -111,7 +111,7 @@ class Accuracy(AnswerMetric):
         return Score.ok(0.0, self.protocol)
 
     def _barred(self, answer: Answer) -> Score | None:
-        """The score of an answer that no rule can decide, or None."""
+        """An undefined score if the question lacks a reference or choices, else None."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._rule.choices and not choices_of(answer.fields):
@@ -125,7 +125,7 @@ class Accuracy(AnswerMetric):
 
 
 def _of_choices(answer: Answer) -> dict[str, Any]:
-    """The chance level of a question with choices or labels, and whether it has the right choice twice."""
+    """Score details: the chance of a right guess, and a flag if two choices are right."""
     chance = chance_of(answer.fields, answer.references)
     if chance is None:
         labels = {tuple(words(label)) for label in labels_of(answer.fields.get("labels"))}
@@ -165,6 +165,7 @@ def _number(text: str, reference: str) -> bool:
 
 
 def _label(answer: Answer) -> Ruling:
+    """Compare the answer's words with the references; flag one that is no label."""
     expected = [words(reference) for reference in answer.references]
     offered = [words(label) for label in labels_of(answer.fields.get("labels"))]
     strange = bool(offered) and not any(one in offered for one in expected)
@@ -185,6 +186,7 @@ def _choice(answer: Answer) -> Ruling:
 
 
 def _mmau(answer: Answer) -> Ruling:
+    """Apply MMAU's string match to answer and references, without labels like `(A)`."""
     choices = [*choices_of(answer.fields).values()]
     text = remove_label(answer.text)
     matches = (
@@ -197,6 +199,7 @@ def _mmau(answer: Answer) -> Ruling:
 
 def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ruling]:
     def ruling(answer: Answer) -> Ruling:
+        """Apply the published rule; unparsed if it reads no option."""
         match = decide(answer)
         # Floats are stored as text, because a record must not hold NaN.
         sides = {"pred": match.pred, "ref": match.ref}
@@ -225,7 +228,7 @@ def _numeric_reference(answer: Answer) -> float | str:
 
 
 def _listed(answer: Answer) -> list[str]:
-    """The choices with their labels, because the published rules compare the labels too."""
+    """The choices with their labels, because published rules compare the labels too."""
     texts = answer.fields.get("choices")
     return [str(one) for one in texts] if isinstance(texts, (list, tuple)) else [*choices_of(answer.fields).values()]
 
@@ -241,6 +244,7 @@ def _no_option(detail: dict[str, Any]) -> Ruling:
 
 
 def _foundation(answer: Answer) -> Ruling:
+    """Apply AIR-Bench's foundation rule, which excludes answers without a letter."""
     result = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
     if result.reason:
         return Ruling(None, "undefined", result.reason)

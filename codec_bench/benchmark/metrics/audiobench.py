@@ -47,10 +47,13 @@ def string_match(pred: str, ref: str, choices: Sequence[str]) -> float:
 
 
 def spoken_mqa(pred: str, refs: Sequence[str], kind: Literal["arithmetic", "reasoning"]) -> Spoken:
-    """Compare a number, as MAmmoTH reads it, with the first reference as text.
+    """Compare the answer's number, as MAmmoTH's program reads it, with a reference.
 
-    A second reference counts as a number that belongs to the first, and never matches. More than two raise an exception
-    in the published program.
+    Texts are compared, with the first reference only. More than two references give no value, because the published
+    program raises an exception.
+
+    Args:
+        kind: the data set; for `reasoning`, references are simplified like answers.
     """
     extracted = (_extract(pred) or "empty")[:_MOST]
     references = tuple(_reasoning_reference(ref) for ref in refs) if kind == "reasoning" else tuple(refs)
@@ -64,7 +67,7 @@ def _reasoning_reference(ref: str) -> str:
 
 
 def _extract(text: str) -> str:
-    """Return the last number of an answer, or the first one after a trigger."""
+    """The first number after the last "the answer is" or `####`, else the last number."""
     text = text.strip("\n")
     if any(text.count(trigger) > 1 for trigger in _TRIGGERS):
         text = text.split("\n\n")[0]
@@ -77,7 +80,10 @@ def _extract(text: str) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """A number without trailing zeros, with a quotient evaluated; other texts stay. `1e+120` loses a zero too."""
+    """Write a number without trailing zeros and evaluate a quotient; keep other texts.
+
+    A quirk is kept: `1e+120` loses a zero too.
+    """
     try:
         value = float(text)
     except ValueError:
@@ -107,10 +113,10 @@ _NO_LIMIT = 99999
 
 
 def follows(text: str, rule: Any, target: Any) -> bool:
-    """Whether an answer follows a rule: an empty one always, an unknown one never.
+    """Whether an answer follows a rule of IFEval-Audio; an unknown one never is.
 
     Args:
-        rule: 1 to 13, as a number or as text; an empty one is no rule.
+        rule: 1 to 13, as a number or as text; an empty one is no rule, which every answer follows.
         target: the rule's argument, such as the word; None counts as an empty text.
     """
     if not rule:
@@ -156,6 +162,7 @@ def _uses_markers(text: str, target: str) -> bool:
 
 
 def _numbered(marker: str, kind: str) -> int:
+    """The value of a list marker: digits (`1`), a letter (`3`) or Roman (other kinds)."""
     if kind == "1":
         return int(marker)
     if kind == "3":
@@ -191,6 +198,7 @@ def _read_object(text: str) -> Any:
 
 
 def _same_structure(answered: Any, expected: Any) -> bool:
+    """Whether two JSON values have the same keys and types."""
     if isinstance(expected, dict):
         return (
             isinstance(answered, dict)

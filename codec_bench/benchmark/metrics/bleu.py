@@ -76,6 +76,7 @@ class Bleu(AnswerMetric):
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer against all its references; undefined without any."""
         references = [ref for ref in answer.references if ref.strip()]
         if not references:
             return Score.undefined(Diagnostic("no_expected_text", id=answer.id), self.protocol)
@@ -88,7 +89,7 @@ class Bleu(AnswerMetric):
 
 
 def _older(result: Any) -> float:
-    """The value of sacreBLEU 1.5: without matches, every order is smoothed; 0 if an order has no n-grams."""
+    """The value of sacreBLEU 1.5, which smooths all orders if no n-gram matches."""
     if any(result.counts) or not all(result.totals):
         return result.score
     product = math.prod(100.0 / (2.0 ** (n + 1) * total) for n, total in enumerate(result.totals))

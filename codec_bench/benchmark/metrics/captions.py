@@ -67,7 +67,12 @@ class CocoBleu(WordMetric):
         return Score.ok(value, self.protocol, detail={"counts": [len(estimate), closest, *matched, *total]})
 
     def _value(self, length: int, expected: int, matched: Sequence[int], total: Sequence[int]) -> float:
-        """Compute BLEU of n-gram counts, with pycocoevalcap's brevity penalty."""
+        """Compute BLEU of n-gram counts, with pycocoevalcap's brevity penalty.
+
+        Args:
+            length, expected: words of the answer and of the closest reference.
+            matched, total: n-grams that match, and all of them, by order.
+        """
         tiny, small = 1e-15, 1e-9  # pycocoevalcap's constants against a division by 0
         shares = ((m + tiny) / (t + small) for m, t in zip(matched[: self._order], total))
         ratio = (length + tiny) / (expected + small)
@@ -126,7 +131,15 @@ def _all_grams(items: Sequence[str]) -> Counter[Gram]:
 
 
 def _weighted(counts: Mapping[Gram, int], weight: Mapping[Gram, float], unseen: float) -> Vector:
-    """Weighted n-grams by order, their norms, and the length, which pycocoevalcap counts in word pairs."""
+    """Weight the n-grams of a text by TF-IDF.
+
+    Args:
+        weight: the IDF of each n-gram.
+        unseen: that of other n-grams.
+
+    Returns:
+        (n-grams by order, norm of each order, length as the number of bigrams).
+    """
     vectors: list[dict[Gram, float]] = [{} for _ in range(ORDERS)]
     for gram, count in counts.items():
         vectors[len(gram) - 1][gram] = count * weight.get(gram, unseen)

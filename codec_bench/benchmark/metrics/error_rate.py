@@ -18,16 +18,7 @@ RULE = "by-language"
 
 
 class _AnswerErrorRate(AnswerMetric):
-    """The common part of the three.
-
-    Args:
-        variant: always `answer`; audio metrics of the same name have a recogniser here.
-        point: the rule that compares texts; None for `by-language`.
-
-    Raises:
-        UserError: the variant is not `answer`.
-        UnknownName: there is no such rule.
-    """
+    """A metric from the edit distance of an answer to its best reference."""
 
     compares = True
 
@@ -49,10 +40,9 @@ class _AnswerErrorRate(AnswerMetric):
         self.empty_references = self._rule.empty_reference == "counted"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, by the reference with the fewest errors, with counts and both texts in `detail`.
+        """Score each answer by its best reference, with counts and both texts in `detail`.
 
-        `Rule.share` is an item's share of the corpus value. With an empty reference, an answer's words are errors by
-        the rules that count them.
+        With an empty reference, an answer's words are errors by the rules that count them.
         """
         references = [ref for answer in answers for ref in answer.references]
         texts = [answer.text for answer in answers for _ in answer.references]
@@ -67,6 +57,7 @@ class _AnswerErrorRate(AnswerMetric):
         return scores
 
     def _score(self, answer: Answer, compared: Sequence[ComparedTexts]) -> Score:
+        """Score an answer by its comparison with the fewest errors; undefined without any."""
         if not compared:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         rule = self._rule
@@ -74,7 +65,7 @@ class _AnswerErrorRate(AnswerMetric):
         return self._scored(answer, best)
 
     def _scored(self, answer: Answer, best: ComparedTexts) -> Score:
-        """The score by the reference with the fewest errors."""
+        """Convert the best reference's comparison to a score."""
         value, detail = self._rule.item_value(best), best.detail
         if value is None and best.hallucinated and self._rule.fixed and self._rule.aggregate == "ratio":
             value = float(best.counts.insertions)
@@ -96,7 +87,7 @@ class _AnswerErrorRate(AnswerMetric):
         return score
 
     def _status(self, answer: Answer, compared: ComparedTexts) -> Status:
-        """The status of a pair without a value: unknown language, empty reference, or a failed step."""
+        """The status without a value: unknown language, empty reference or a failed step."""
         if self._rule.recipe(answer.language, compared.reference) is None:
             return "refused"
         return "undefined" if compared.note == EMPTY_REFERENCE else "failed"

@@ -79,6 +79,7 @@ class IfEval(AnswerMetric):
         return Score.ok(0.0, self.protocol) if self._rules is not None else super().worst(answer)
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `detail["followed"]` says which instructions it follows."""
         if self._rules is not None:
             return self._ruled(answer, self._rules)
         ids = _parse_list(answer.fields.get("instruction_id_list"))
@@ -117,6 +118,7 @@ def _by_audiobench(answer: Answer) -> bool:
 
 
 def _by_mmau_pro(answer: Answer) -> bool:
+    """Whether an answer follows its instruction by MMAU-Pro's checks."""
     value = answer.fields.get("kwargs") or {}
     arguments = json.loads(value) if isinstance(value, str) else value
     kind = str(answer.fields.get("task_identifier"))

@@ -76,6 +76,7 @@ def _sentences(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _paragraphs(a: Mapping[str, Any], text: str) -> bool:
+    """Whether `***` separates a text into exactly `num_paragraphs` paragraphs."""
     parts = text.split("***")
     if any(not paragraph.strip() for paragraph in parts[1:-1]):
         return False
@@ -88,6 +89,7 @@ def _words(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _first_word_of_paragraph(a: Mapping[str, Any], text: str) -> bool:
+    """Whether `nth_paragraph` of `num_paragraphs` begins with `first_word`."""
     parts, nth = text.split("\n\n"), int(a["nth_paragraph"])
     filled = sum(bool(paragraph.strip()) for paragraph in parts)
     if nth > filled or not parts[nth - 1].strip():
@@ -133,6 +135,7 @@ def _sections(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _json(a: Mapping[str, Any], text: str) -> bool:
+    """Whether the whole text is JSON, possibly in a code block."""
     text = text.strip()
     for fence in ("```json", "```Json", "```JSON", "```"):
         text = text.removeprefix(fence)
@@ -152,6 +155,7 @@ def _title(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _two_responses(a: Mapping[str, Any], text: str) -> bool:
+    """Whether the text is two different responses, separated by `******`."""
     parts = text.split("******")
     if any(not response.strip() for response in parts[1:-1]):
         return False

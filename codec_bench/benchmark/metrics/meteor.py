@@ -84,6 +84,7 @@ def _wordnet(nltk: Any) -> Any:
 
 @cache
 def _system_wordnet() -> Any:
+    """Read WordNet from the files of the Linux distribution."""
     import nltk
     from nltk.corpus.reader import WordNetCorpusReader
 

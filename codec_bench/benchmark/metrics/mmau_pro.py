@@ -92,9 +92,10 @@ def _quoted(text: str, a: Arguments) -> bool:
 
 
 def _counted(count: Callable[[str], int], relation: str) -> Callable[[str, Arguments], bool]:
-    """A check of a number that must be exactly, at least or at most `N`, or from `N1` to `N2`."""
+    """Build a check that a count is exactly, at least or at most `N`, or `N1` to `N2`."""
 
     def check(text: str, a: Arguments) -> bool:
+        """Whether the text's count fits `N`, or `N1` to `N2`."""
         amount = count(text)
         if relation == "range":
             return bool(a.get("N1", 0) <= amount <= a.get("N2", 999))

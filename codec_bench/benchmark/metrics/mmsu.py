@@ -28,12 +28,12 @@ class MmsuDecision(NamedTuple):
 def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> MmsuDecision:
     """Read a letter from A to D and compare its option's text with the answer.
 
-    An empty answer, or `None`, counts as wrong; any other answer without such a letter is excluded.
+    An empty response, or `None`, counts as wrong; any other response without such a letter is excluded.
 
     Args:
         answer: the expected answer, the text of a choice.
         choices: the texts of the choices by letter.
-        fallback: the letter of an empty answer.
+        fallback: the letter that an empty response gets, or None.
     """
     text = response.strip().replace("\n", "")
     letter = fallback if text in ("", "None") else first_or_last_but_one(text, "ABCD")
@@ -43,7 +43,9 @@ def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str
 
 
 def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[MmsuDecision | None]:
-    """As the script of June 2025: an empty answer gets the previous answer's letter.
+    """Apply `marked` to all answers; an empty one gets the previous answer's letter.
+
+    So does MMSU's script of June 2025.
 
     Args:
         rows: of each question in order the answer, the expected answer and the choices, as in `marked`.

@@ -42,6 +42,7 @@ class PairAccuracy(AnswerMetric):
         return Score.ok(0.0, self.protocol)
 
     def _one(self, text: str) -> Score:
+        """Score an answer that holds the log-likelihoods of a pair as JSON."""
         try:
             values = json.loads(text)
             preferred, other = (float(values[name]) for name in PAIR)

@@ -51,6 +51,7 @@ class OriginalFollowed(SeparateMetric):
         self.protocol = f"original_followed/{self._rule.name}"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `numerator` and `denominator` count its places."""
         if len(answer.references) != 1:
             reason = Diagnostic("expected_count", id=answer.id, expected=len(answer.references))
             return Score.undefined(reason, self.protocol)
@@ -101,6 +102,7 @@ class RenderingFollowed(SeparateMetric):
         self.protocol = f"{self.name}/{self._rule.name}"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one English answer by the kinds of spelling that its reference has."""
         if answer.language is not None and base_language(answer.language) != "en":
             return Score.refused(Diagnostic("english_renderings_only", language=answer.language), self.protocol)
         if len(answer.references) != 1:
@@ -110,6 +112,7 @@ class RenderingFollowed(SeparateMetric):
         return self._share({kind: results[kind] for kind in self._kinds if results[kind].places})
 
     def _share(self, results: Mapping[str, Rendered]) -> Score:
+        """The share of places with the reference's spelling, over the kinds in `results`."""
         places = sum(one.places for one in results.values())
         if not places:
             reason = Diagnostic("no_other_rendering")

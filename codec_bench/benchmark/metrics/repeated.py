@@ -46,6 +46,7 @@ class Repeated(SeparateMetric):
         self.source = official if variant else ""
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer by its best reference."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._official and answer.language not in (None, "en"):

@@ -28,12 +28,13 @@ Song = list[tuple[float, str]]
 
 
 class _OfSections(SeparateMetric):
-    """A metric of two divisions of a song."""
+    """Compares an answered division of a song into sections with the expected one."""
 
     needs = (SECTIONS,)
     paper = "Hao et al.: SongFormer, 2025"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; undefined if either division is invalid."""
         expected = _expected(answer.fields[SECTIONS])
         if expected is None:
             return Score.undefined(Diagnostic("no_sections", id=answer.id, end=END), self.protocol)
@@ -124,7 +125,10 @@ class BoundaryF1(_OfSections):
 
 
 def _over_shared_time(expected: Song, sections_answered: Song) -> float | None:
-    """The share of right labels in the time that both cover, in whole milliseconds."""
+    """The share of right labels in the time that both divisions cover, or None.
+
+    Times are rounded to milliseconds.
+    """
     sides = (expected, sections_answered)
     starts = [[int(round(time, 3) * 1000) for time, _ in segments] for segments in sides]
     first, last = max(segments[0] for segments in starts), min(segments[-1] for segments in starts)

@@ -75,6 +75,11 @@ class SessionWer(AnswerMetric):
         return Score.undefined(Diagnostic("part_of_session"), self.protocol)
 
     def _session(self, answers: Sequence[Answer], parts: Sequence[float]) -> Score:
+        """The score of each part of a session: its rate, and an equal share of its counts.
+
+        Args:
+            parts: the parts' numbers in order; gaps are flagged.
+        """
         first = answers[0]
         if not first.references:
             return Score.undefined(Diagnostic("session_without_reference", id=first.id), self.protocol)

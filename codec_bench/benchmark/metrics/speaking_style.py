@@ -26,7 +26,7 @@ _URO, _VOCALBENCH = "official/uro-bench", "official/vocalbench"
 
 
 class _SpeakingStyle(SeparateMetric):
-    """A metric of answers with a scored sound; `variant` is the published rule, or None for the project's own."""
+    """Rates how an answer is spoken; `variant` None is the project's own rule."""
 
     sound_metrics = (EMOTION,)
     stem: str
@@ -44,7 +44,7 @@ class _SpeakingStyle(SeparateMetric):
         return Score.ok(float(self.range[0] or 0.0), self.protocol)
 
     def _probabilities(self, answer: Answer) -> dict[str, float] | Score:
-        """The nine emotions' probabilities, or why there are none."""
+        """The nine emotions' probabilities from the audio's score, or a failed score."""
         score = answer.sound_scores.get(EMOTION)
         if score is None or score.status != "ok":
             reason = (score.reason if score is not None else None) or Diagnostic("no_sound_for_emotion")
@@ -77,6 +77,7 @@ class EmotionalSpeech(_SpeakingStyle):
     source = "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_emotion.py eval_ge, English, exactly"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `detail` has the emotion's probability and the error rate."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._official and answer.language not in (None, "en"):
@@ -132,6 +133,7 @@ class InstructedStyle(_SpeakingStyle):
     source = "github.com/SJTU-OmniAgent/VocalBench 5e9cce0 utils/read_score_instruction.py gen_score, exactly"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `detail` has the error rate, emotion and relative duration."""
         question, kind = str(answer.fields["question"]), str(answer.fields["kind"]).lower()
         instruction, stop, words = question.partition(".")
         if not stop or not words.strip():
@@ -191,6 +193,7 @@ class FittingStyle(_SpeakingStyle):
         self.protocol = f"{self.stem}/{_VOCALBENCH.removeprefix('official/')}-1"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `detail` has the five emotions' probabilities."""
         weights = answer.fields["weights"]
         if not isinstance(weights, (list, tuple)) or len(weights) != len(FIVE):
             return Score.undefined(Diagnostic("no_weights", id=answer.id, names=", ".join(FIVE)), self.protocol)
@@ -215,7 +218,10 @@ def _own_rate(expected: str, answer: Answer) -> float | None:
 
 
 def _vocalbench_rate(expected: str, estimate: str) -> float:
-    """The error rate by Whisper's English rule, without pure punctuation; 0 for an empty reference."""
+    """The word error rate after Whisper's English normaliser, without punctuation.
+
+    It is 0 for an empty reference.
+    """
     from codec_bench.text.whisper import whisper_en
 
     words = [

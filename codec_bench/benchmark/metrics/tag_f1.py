@@ -39,6 +39,7 @@ class TagF1(SeparateMetric):
     protocol = "tag_f1/micro-1"
 
     def _one(self, answer: Answer) -> Score:
+        """Score one answer; `detail` lists right, missed and added tags."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         labels = {joined: str(label) for label in answer.fields[LABELS] if (joined := _joined(str(label)))}
@@ -57,7 +58,11 @@ def _joined(text: str) -> str:
 
 
 def _named(text: str, labels: dict[str, str]) -> set[str]:
-    """The labels, by their joined letters, that a text names."""
+    """The tags that a text names, except negated ones.
+
+    Args:
+        labels: the tags by their letters without separators.
+    """
     names: set[str] = set()
     for clause in _clauses(text):
         items, at = words(clause), 0

@@ -59,7 +59,11 @@ def em(pred: Any, ref: Any) -> Match:
 
 
 def exist_match(pred: Any, ref: Any) -> Match:
-    """Match an answer that contains a reference, even inside of words."""
+    """Match an answer that contains a reference, even inside of words.
+
+    Args:
+        ref: a text or a list of texts; a number gives no value.
+    """
     if isinstance(ref, list):
         for one in ref:
             match = exist_match(pred, one)
@@ -81,7 +85,7 @@ def prefix_match(pred: str, ref: Any) -> Match:
 
 
 def qa_exist_match(pred: Any, ref: Any) -> Match:
-    """Match an answer with a reference's words in a row; true without words."""
+    """Match an answer with the words of any reference in a row; an empty one matches."""
     refs = [ref] if isinstance(ref, str) else list(ref)
     items = _qa_items(str(pred))
     for one in refs:
@@ -92,7 +96,7 @@ def qa_exist_match(pred: Any, ref: Any) -> Match:
 
 
 def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
-    """MMAU's rule: every word of the right choice and none of only wrong ones."""
+    """Match an answer with all words of the right choice, and none of only wrong ones."""
     pred = str(pred)
     answer_words, ref_words = _word_set(pred), _word_set(ref)
     wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != ref_words)) - ref_words
@@ -102,19 +106,19 @@ def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
 
 
 def mmsu_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval` with four letters, hyphens as spaces; no value if unread."""
+    """Apply `_choices_eval` with four letters; no value if no option is read."""
     texts = [*choices, *[""] * (4 - len(choices))]
     match = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
     return match if not match.unread else Match(None, match.pred, match.ref, unread=True)
 
 
 def kimi_mmau_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval`, a letter per choice; unread is wrong."""
+    """Apply `_choices_eval`, a letter per choice; unread is wrong."""
     return _choices_eval(pred, ref, choices)
 
 
 def kimi_vocalsound_choices(pred: str, ref: str) -> Match:
-    """`choices_eval` with the six sounds of VocalSound as A to F; unread is wrong."""
+    """Apply `_choices_eval` to VocalSound's six sounds as A to F; unread is wrong."""
     return _choices_eval(pred, ref, VOCALSOUND)
 
 
@@ -126,6 +130,11 @@ def first_or_last_but_one(pred: str, letters: str) -> str | None:
 
 
 def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
+    """Compare the letter at an answer's start or end with the reference's letter.
+
+    Args:
+        ref: the text of a choice.
+    """
     pred, ref = pred.strip(), ref.strip()
     letter = first_or_last_but_one(pred, LETTERS[: len(choices)])
     if letter is None:
@@ -180,7 +189,7 @@ _TAG = re.compile(r"<[123]>")
 
 
 def mcq_abcd(pred: str, ref: str) -> Match:
-    """Read an option by the published wordings and compare it; unread is wrong."""
+    """Read an option A to D by `read_option` and compare it; unread is wrong."""
     letter = read_option(str(pred))
     ref = str(ref).lower()
     if letter is None:
@@ -189,7 +198,10 @@ def mcq_abcd(pred: str, ref: str) -> Match:
 
 
 def read_option(answer: str) -> str | None:
-    """The letter of the first wording in an answer (with a before b, c, d), or None."""
+    """The letter in the first published wording (`answer is @`) found in an answer.
+
+    A comes before B, C and D for the same wording. None if there is no wording.
+    """
     text = answer.lower()
     if _TAG.match(text):
         text = text[3:].strip()

@@ -67,7 +67,7 @@ def step_names() -> list[str]:
 
 
 def load_steps(names: Sequence[str]) -> Chain:
-    """Build a chain of steps.
+    """Build a chain of post-processing steps that extract the answer from a text.
 
     Args:
         names: the steps in order; without any, an answer stays as it is.
@@ -96,7 +96,7 @@ def load_steps(names: Sequence[str]) -> Chain:
 
 
 def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
-    """The steps with the recogniser of a GPU or a CPU, where these differ."""
+    """Replace the speech recogniser in step names by the one for a GPU or a CPU."""
     texts = []
     for text in names:
         name, argument = _split_step(text)
@@ -107,7 +107,7 @@ def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
 
 
 def _recogniser_on(variant: str, *, gpu: bool) -> str:
-    """Resolve a device-dependent choice of `configs/recogniser`; else the name."""
+    """Resolve a recogniser that depends on the device; other names stay."""
     choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
     if "on_gpu" not in choice:
         return variant
@@ -116,6 +116,7 @@ def _recogniser_on(variant: str, *, gpu: bool) -> str:
 
 def _split_step(text: str) -> tuple[str, str | None]:
     # Spec.parse does not suit the argument, which may be any text, even with spaces and brackets.
+    """Split `NAME[ARGUMENT]` into name and argument, None without brackets."""
     name, bracket, argument = text.strip().partition("[")
     if not bracket:
         return Spec.parse(name).name, None

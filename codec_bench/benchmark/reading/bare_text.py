@@ -23,7 +23,7 @@ _MOST = 6
 
 
 def bare_text(text: str) -> str:
-    """The text alone.
+    """Remove what models put around a text: code fences, tags, announcements, quotes.
 
     Examples:
         >>> bare_text('Transcription: "hello there"'), bare_text("he wrote: no")

@@ -19,7 +19,7 @@ _INSIDE = re.compile(r"(?:^|\s)\(([A-Z])\)\s*")
 
 
 def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
-    """The texts of the choices by upper-case letter; empty if the row has no choices."""
+    """The texts of a question's options by letter (A, B, ...); empty without options."""
     choices = fields.get("choices")
     if choices is None:
         return {letter: str(fields[key]) for letter, key in choice_keys(fields, separate=True).items()}
@@ -83,7 +83,7 @@ def named_choices(text: str, choices: Mapping[str, str], letters: str | None = N
 
 
 def right_letters(fields: Mapping[str, Any], references: Sequence[str]) -> set[str]:
-    """The letters of the choices that expected answers name, perhaps several."""
+    """The letters of the options that references name; several if texts are equal."""
     choices = choices_of(fields)
     texts = {plain(choices[letter]) for text in references for letter in named_choices(text, choices)}
     return {letter for letter, text in choices.items() if plain(text) in texts}
@@ -96,7 +96,7 @@ def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | N
 
 
 def parse_choices(text: str) -> list[Any] | dict[str, str]:
-    """The choices of one text: a JSON list, or those after `(A)`, `(B)`, ..."""
+    """Parse the options in one text: a JSON list, or texts by letter after `(A)`."""
     if text.lstrip().startswith("["):
         try:
             listed = json.loads(text)

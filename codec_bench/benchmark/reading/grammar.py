@@ -52,7 +52,7 @@ FINAL, ANSWER, CONCLUSION, ASSERTED, REASON, ASIDE, NEGATED = 5, 4, 3, 2, 1, 0, 
 
 @cache
 def cue_pattern(role: str) -> re.Pattern[str]:
-    """The pattern of all cues of a role."""
+    """Compile the words of a role in `cues.yaml`, such as `negate`, to a pattern."""
     entry = _table()[role]
     words = rf"(?<![^\W_])[وف]?(?:{entry['words']})(?![^\W_])" if entry.get("words") else ""
     return re.compile("|".join(filter(None, (words, entry.get("parts", "")))), re.IGNORECASE)
@@ -95,7 +95,7 @@ _ENDS = re.compile(r"[.!?。！？;；\n]")
 
 @cache
 def _patterns() -> Mapping[str, re.Pattern[str]]:
-    """Patterns of several roles."""
+    """Compile the patterns of clause ends, conjunctions and announced answers."""
     table = _table()
     openers = [
         rf"(?<![^\W_])(?:{table[role]['words']})(?![^\W_])|{table[role]['parts']}"
@@ -111,12 +111,15 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 
 def decide_options(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
-    """Return the options that an answer chooses; several if it stays undecided.
+    """Decide which of the mentioned options an answer chooses.
 
     Args:
         text: as `fold_text` returns it.
         mentions: in any order.
         options: number of options.
+
+    Returns:
+        The chosen option; several if it stays undecided, none if all are rejected or doubtful.
     """
     last = max(_CORRECTS.finditer(text), key=re.Match.start, default=None)
     start = last.end() if last is not None and last.start() else 0
@@ -153,14 +156,18 @@ def decide_options(text: str, mentions: Sequence[Mention], *, options: int) -> s
 
 
 def _mask(text: str) -> str:
-    """Hide apparent negations that are none, and the marks after an announcement."""
+    """Hide phrases that only look like negations, and marks after "the answer is"."""
     text = cue_pattern("affirm").sub(lambda match: "·" * len(match[0]), text)
     text = _LESS_THAN.sub(lambda match: f"{match[1]}{',' * len(match[2])}", text)
     return _patterns()["announced"].sub(lambda match: re.sub(r"[\n:：=#—–*_]", " ", match[0]), text)
 
 
 def _groups(text: str, masked: str, mentions: Sequence[Mention]) -> Iterator[Group]:
-    """Joined mentions with the stance of their clause."""
+    """Group mentions joined by conjunctions, each with its clause's stance.
+
+    Args:
+        masked: the text by `_mask`, of the same length.
+    """
     held: list[Mention] = []
     for one in _merged(text, mentions):
         if held and not joins(text, held[-1].end, one.start):
@@ -177,7 +184,7 @@ def joins(text: str, end: int, start: int) -> bool:
 
 
 def _merged(text: str, mentions: Sequence[Mention]) -> Iterator[Mention]:
-    """Mentions in order; a letter and its text next to it become one."""
+    """Sort mentions; a letter and its text next to it become one mention."""
     last: Mention | None = None
     for one in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if last is not None and one.start < last.end:
@@ -194,7 +201,12 @@ def _merged(text: str, mentions: Sequence[Mention]) -> Iterator[Mention]:
 
 
 def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group:
-    """Joined mentions with their stance; `until` is the text up to the next mention."""
+    """Build a group of mentions: chosen, asserted, aside or negated by its clause.
+
+    Args:
+        until: the text up to the next mention.
+        masked: the whole text by `_mask`.
+    """
     start, end = held[0].start, held[-1].end
     before, after = clause_before(masked, start), _clause_after(masked, end)
     at = _CLOSERS.match(masked, end).end()  # type: ignore[union-attr]
@@ -232,7 +244,7 @@ def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group
 
 
 def clause_before(text: str, at: int) -> str:
-    """The text before a place in its clause, with the word that opens the clause."""
+    """The part of a clause before a position, with the word that opens the clause."""
     before = text[max(0, at - REACH) : at]
     last = max(_patterns()["break"].finditer(before), key=re.Match.start, default=None)
     if last is None:
@@ -267,7 +279,7 @@ def _without_list(text: str, groups: list[Group], options: int) -> list[Group]:
 
 
 def _most_probable(text: str, candidates: list[Group]) -> list[Group]:
-    """Candidates with the highest percentage next to them; empty unless all have one."""
+    """The groups with the highest percentage next to them; empty unless all have one."""
     shares, end = [], 0
     for group in candidates:
         after = _PERCENT_AFTER.match(text, group.end)

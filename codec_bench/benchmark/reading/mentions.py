@@ -21,7 +21,7 @@ _WORD = rf"(?:(?!(?-i:[{ALONE_CLASS}]))[^\W_])"
 
 
 def fold_text(text: str) -> str:
-    """A text in one form: NFKC, no tags, single spaces, Latin for Cyrillic twins."""
+    """Normalise an answer: NFKC, no tags, single spaces, Latin for Cyrillic twins."""
     plain = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     plain = _TAGS.sub(" ", _BOXED.sub(" \n final answer: ", plain))
     lines = (" ".join(line.split()) for line in plain.split("\n"))
@@ -44,7 +44,11 @@ def mentions_of(text: str, phrases: Mapping[str, str]) -> list[Mention]:
 
 @lru_cache(512)
 def _phrases(phrases: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str] | None, list[str]]:
-    """Compile a pattern of all phrases, longest first; also return their keys."""
+    """Compile a pattern of all phrases, longest first.
+
+    Returns:
+        (pattern, option of each of its groups); the pattern is None without phrases.
+    """
     keys: list[str] = []
     patterns: list[tuple[bool, bool, str]] = []
     for phrase, key in sorted(phrases, key=lambda one: -len(one[0])):
@@ -125,7 +129,13 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
 
 
 def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> bool:
-    """Return whether the words around a letter make it a chosen option."""
+    """Whether the words around a letter make it an option.
+
+    Args:
+        before: the text before the letter and `mark`.
+        mark: brackets, quotes or colons in front of it.
+        start, end: of the letter in the text.
+    """
     last = before[-1:]
     goes_on = _GOES_ON.match(text, end) is not None
     if not last or not last.isalnum() or "\n" in mark or re.search(r"[:：=>|]", mark):

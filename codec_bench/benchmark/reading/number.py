@@ -35,10 +35,12 @@ _MOST_CUES = 100
 
 
 def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The number after `the answer is` and the like, else the only or last bold one.
+    """Extract the number after `the answer is` and the like, or the only number.
 
-    It is written without separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`.
-    Number words are not read. Unparsed if there is no number, or if several differ.
+    Of several different numbers without such words, the last one counts if it is the only one in bold. It is written
+    without
+    separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`. Number words are not
+    read. Unparsed if there is no number, or if several differ.
     """
     folded = unicodedata.normalize("NFKC", text)
     cued = set()
@@ -78,7 +80,7 @@ def numbers_in(text: str) -> list[Fraction]:
 
 
 def read_number(text: str) -> Fraction | None:
-    """The whole text's number, or None; currency or percent may surround it."""
+    """Parse a text that is one number, or None; currency or percent may surround it."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS).strip(" \t\r\n$€£¥%.。!*")
     match = _NUMBER.fullmatch(folded)
     if match is None or (match["whole"] is None and match["point"] is None):

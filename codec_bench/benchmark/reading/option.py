@@ -32,6 +32,7 @@ def option_letter(letters: str | None) -> Step:
     """
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Extract the letter of the option that an answer chooses."""
         choices = choices_of(fields)
         allowed = letters or "".join(choices) or "ABCD"
         phrases = {phrase: letter for letter, choice in choices.items() for phrase in _phrases_of(choice)}
@@ -53,7 +54,13 @@ def option_letter(letters: str | None) -> Step:
 def _read(
     text: str, match_full: Callable[[str], set[str]], find: Callable[[str], list[Mention]], options: int
 ) -> set[str]:
-    """The options that an answer decides for; `match_full` reads a whole text, `find` the mentions in it."""
+    """The options that an answer chooses; several or none if it is unclear.
+
+    Args:
+        match_full: the options that a whole text means.
+        find: the mentions of options in a text.
+        options: number of options.
+    """
     if same := match_full(text):
         return same
     value = loaded(text)
@@ -99,7 +106,12 @@ def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
-    """Return the only choice; none or several are unparsed, with the reason."""
+    """Return the only chosen option; none or several are unparsed, with the reason.
+
+    Args:
+        text: the answer, for the reason.
+        subject: what was expected, for the reason.
+    """
     if len(chosen) == 1:
         return Parsed(next(iter(chosen)))
     if declines(text) or is_unheard(text):
@@ -111,7 +123,7 @@ def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
 
 
 def label(listed: str | None) -> Step:
-    """The one label of a closed set that an answer names, in the spelling of the set.
+    """Build the step that extracts the one label of a set, in the set's spelling.
 
     `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words
     (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or several.
@@ -124,6 +136,7 @@ def label(listed: str | None) -> Step:
         raise UserError("step_without_label", listed=listed, hint="name some, such as label[happy,sad,neutral]")
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Extract the label that an answer names."""
         labels = labels_listed or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed(Diagnostic("no_labels"))
@@ -148,7 +161,7 @@ def label(listed: str | None) -> Step:
 
 
 def _without_pronouns(text: str, mentions: list[Mention]) -> list[Mention]:
-    """Mentions without the pronoun or article "one", and without single letters ("I'm")."""
+    """Mentions without the pronoun or article "one" and single letters ("I'm")."""
     return [
         one
         for one in mentions
@@ -161,10 +174,10 @@ _PRONOUN = compile_pattern("option", "pronoun")
 
 
 def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """`yes` or `no` at a clause's start or after `the answer is`, in twelve languages.
+    """Extract `yes` or `no` at a clause's start or after `the answer is`.
 
-    Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and `there is no audio` are no
-    answers. Unparsed if neither occurs, or both.
+    Twelve languages are read. Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and
+    `there is no audio` are no answers. Unparsed if neither occurs, or both.
     """
     content = fold_text(text)
     if (inner := answer_in(loaded(content))) is not None:
@@ -184,7 +197,10 @@ def labels_of(values: Any) -> list[str]:
 
 
 def _match_full_text(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
-    """The letters that the whole answer can mean; `B` may be the letter, and the text of another choice."""
+    """The letters that a bare answer, a letter or an option's text, can mean.
+
+    `B` may be the letter, and the text of another choice.
+    """
     if (marked := re.fullmatch(r"\s*A\s?:\s*([A-Z])\W*", text)) and marked[1] in allowed:
         return {"A", marked[1]}  # "A:" may be the option or the answer
     bare = plain(text).strip("()[]{}<>$_ ").upper()

@@ -49,7 +49,7 @@ def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def _objects(text: str) -> list[tuple[float, float | None, str]]:
-    """Parse (start, end, label) sections from JSON objects, times in seconds."""
+    """Parse (start, end, label) of sections from JSON objects, times in seconds."""
     rows: list[tuple[float, float | None, str]] = []
     for match in islice(_OBJECT.finditer(text), MOST_SECTIONS):
         try:
@@ -76,7 +76,7 @@ def _lines(text: str) -> list[tuple[float, float | None, str]]:
 
 
 def _seconds(value: Any) -> float | None:
-    """A time in JSON: a number or a text."""
+    """Convert a JSON value, a number or `1:05.2`, to seconds; None for others."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value) if 0 <= value < 1e7 else None
     time = value.strip().removesuffix("s") if isinstance(value, str) else ""

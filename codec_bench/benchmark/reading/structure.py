@@ -29,16 +29,20 @@ _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 
 
 def json_field(name: str) -> Step:
-    """A field of a JSON object in the answer, fenced or among words.
+    """Build the step that extracts a field of a JSON object in the answer.
 
-    Numbers and truth values are written as in JSON. An answer without any object is plain text: the additions of models
-    are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the only text of an object
-    with another field. Unparsed if an object lacks the field, if its value is null, a list or an object, if two objects
-    have different values, or if the model declines.
+    The object may be fenced or among words. Numbers and truth values are written as in JSON. An answer without any
+    object is
+    plain text: the additions of models are removed (`codec_bench.benchmark.reading.bare_text`), and the score is
+    flagged.
+    So is the only text of an object with another field. Unparsed if an object lacks the field, if its value is null, a
+    list
+    or an object, if two objects have different values, or if the model declines.
     """
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Extract the field's value from an answer."""
         values: list[Any] = []
         others: list[Any] = []
         at = 0
@@ -79,7 +83,7 @@ def _plain(text: str) -> Parsed | Unparsed:
 
 
 def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The answer without its reasoning, `<|...|>` tokens and the marks of Markdown.
+    """Remove reasoning, `<|...|>` tokens and Markdown marks from an answer.
 
     Unparsed if the answer ends inside of its reasoning, or if nothing is left.
     """
@@ -94,17 +98,21 @@ def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The first line that is not blank, stripped."""
+    """Take the first line that is not blank, stripped; unparsed without one."""
     stripped = text.lstrip()
     line = stripped.splitlines()[0].rstrip() if stripped else ""
     return Parsed(line) if line else Unparsed(Diagnostic("nothing_said"))
 
 
 def after(marker: str) -> Step:
-    """The text after a marker's last occurrence, any case; unparsed without one."""
+    """Build the step that takes the text after a marker's last occurrence (any case).
+
+    It is unparsed without the marker.
+    """
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Take the text after the marker."""
         last = max(pattern.finditer(text), key=re.Match.start, default=None)
         if last is None:
             return Unparsed(Diagnostic("no_marker", marker=marker, answer=quote(text)))
@@ -115,10 +123,14 @@ def after(marker: str) -> Step:
 
 
 def before(marker: str) -> Step:
-    """The text before the first occurrence of a marker, any case; all without one."""
+    """Build the step that takes the text before a marker's first occurrence.
+
+    Case is ignored. Without the marker it takes the whole text.
+    """
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Take the text before the marker."""
         first = pattern.search(text)
         rest = text[: first.start()].strip() if first else text.strip()
         nothing = Unparsed(Diagnostic("nothing_before_marker", marker=marker, answer=quote(text)))

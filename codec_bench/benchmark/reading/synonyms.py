@@ -13,9 +13,9 @@ _WORDS = load_yaml(files("codec_bench.benchmark.reading").joinpath("synonyms.yam
 
 @lru_cache(512)
 def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
-    """The label by each phrase: labels, and synonyms of digits, genders and emotions.
+    """Map phrases to labels: the labels themselves, and synonyms.
 
-    Synonyms of digits apply only if all labels are digits, those of genders if both are labels.
+    There are synonyms of emotions, of digits if all labels are digits, and of genders if both are labels.
     """
     phrases = {label: label for label in labels}
     lowered = {label.casefold(): label for label in labels}

@@ -19,7 +19,7 @@ _NUMBERED = compile_pattern("tables", "numbered")
 
 
 def loaded(text: str) -> Any:
-    """The value of a JSON text, fenced or not; None for other text."""
+    """Parse an answer that is JSON, in a code block or not; None for other text."""
     bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
     if bare[:1] not in ("{", "["):
         return None
@@ -30,7 +30,7 @@ def loaded(text: str) -> Any:
 
 
 def answer_in(value: Any) -> str | None:
-    """The answer in a JSON value as text; None without one."""
+    """The answer in a parsed JSON value as text, found by its key; None if unclear."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) if all(isinstance(one, str) for one in value) else None
     if not isinstance(value, dict):
@@ -42,10 +42,10 @@ def answer_in(value: Any) -> str | None:
 
 
 def likeliest_options(text: str, value: Any, key_of: Callable[[str], str | None]) -> set[str] | None:
-    """The likeliest options of a list of probabilities; None for another text.
+    """The most probable options in a list of probabilities; None for other answers.
 
     Args:
-        text: as `folded` gives it.
+        text: as `fold_text` gives it.
         value: its JSON value, or None.
         key_of: the option that a text names as a whole.
 

@@ -27,7 +27,7 @@ from codec_bench.messages.errors import UserError
 
 
 def json_content(answer: str) -> Any:
-    """The content of an answer: mostly a text, or another JSON value."""
+    """The field `content` of an answer in JSON or Python notation, else the text."""
     text = answer.strip()
     if text.startswith("```"):
         text = text[7 if text.startswith("```json") else 3 : -3].strip()
@@ -45,7 +45,10 @@ def json_content(answer: str) -> Any:
 
 
 def extract(answer: Any, key: str) -> Any:
-    """A key's value in a mapping or its JSON; other text stays, else `Unparsed`."""
+    """The value of a key in a mapping or JSON text; text that is no JSON stays.
+
+    A value without the key is `Unparsed`.
+    """
     if isinstance(answer, str):
         try:
             value = json.loads(answer)
@@ -59,14 +62,14 @@ def extract(answer: Any, key: str) -> Any:
 
 
 def qwen_asr(answer: str, language: str = "en") -> str:
-    """A transcript without tags, and for Chinese without white space."""
+    """Remove `<|...|>` tags from a transcript, and for `zh` all white space."""
     text = re.sub(r"\s+", " ", _without_tags(answer))
     text = re.sub(r" ([!,.?;:])", r"\1", text).lstrip()
     return re.sub(r"\s", "", text) if language == "zh" else text
 
 
 def first_option(answer: str, letters: str = "ABCD", default: str = "") -> str:
-    """The letter that the published program reads in an answer, or the default."""
+    """The option letter that UltraEval-Audio reads in an answer, or the default."""
     text = answer.strip()
     for search in _searches(letters):
         captured = search(text)
@@ -96,7 +99,10 @@ def _without_tags(text: str) -> str:
 
 @cache
 def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
-    """The searches in the published order; in a pattern, `@` is the letter and `_` an optional space."""
+    """Build UltraEval-Audio's searches for an option letter, in the published order.
+
+    In a pattern, `@` is the letter and `_` an optional space.
+    """
     one = f"([{re.escape(letters)}])"
 
     def pattern(text: str) -> Callable[[str], str | None]:

@@ -28,7 +28,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str, *, fold_accents: bool = False) -> list[str]:
-    """A text's words in lower case, without compatibility forms and maybe accents."""
+    """Split a text into words in lower case (NFKC); accents may be removed."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if fold_accents:
         apart = unicodedata.normalize("NFD", folded)
@@ -45,7 +45,11 @@ def contains(items: Sequence[str], expected: Sequence[str]) -> bool:
 
 
 def negated(items: Sequence[str], at: int, word: str = "") -> bool:
-    """Whether the words right before a position negate the word there."""
+    """Whether up to three words before a position negate the word there.
+
+    Args:
+        word: the word itself; a negation is not negated.
+    """
     if word in NEGATIONS:
         return False
     for before in reversed(items[max(0, at - 3) : at]):

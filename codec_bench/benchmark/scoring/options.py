@@ -43,7 +43,7 @@ class Choice:
 
 
 def choice_facts(run: Run) -> dict[str, Any] | None:
-    """The choices of a run with reordered options; None for any other run.
+    """Summarise the choices of a run with reordered options; None for other runs.
 
     Returns:
         `how`, `questions` (with reordered options), `kept` (questions without a new order), and the values of
@@ -69,7 +69,7 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
 
 
 def choice_of(exchange: Exchange) -> Choice | None:
-    """The choice in one order; None for a question without a new order."""
+    """The option that a recorded answer chooses; None without reordered options."""
     question, answer = exchange.question, exchange.answer
     order = question.fields.get(ORDER)
     if not isinstance(order, str):
@@ -90,7 +90,7 @@ def choice_of(exchange: Exchange) -> Choice | None:
 
 
 def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
-    """Consistency over rotations, preference of positions, accuracy by position.
+    """Measure the consistency over rotations, and the preference for positions.
 
     Args:
         held: the choices, one for each answer.
@@ -144,7 +144,7 @@ def _same(rotations: Iterable[Choice]) -> bool:
 
 
 def _share(of: Sequence[tuple[str, bool]]) -> Mapping[str, Any]:
-    """The share of true values, with the interval over questions."""
+    """The share of true values with its 95% interval; pairs of (question, value)."""
     if not of:
         return {"value": None, "ci95": None}
     values = [float(holds) for _, holds in of]

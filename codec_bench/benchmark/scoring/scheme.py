@@ -49,7 +49,7 @@ class Scheme:
         judges: Sequence[str] = (),
         baseline: str = "",
     ) -> Scheme:
-        """The scheme of a benchmark.
+        """Build the scheme of a benchmark.
 
         Args:
             process: the steps of its post-processing.

@@ -56,13 +56,14 @@ class AnswerScorer:
     def score(
         self, exchanges: Sequence[Exchange], sound_scores: Mapping[int, Mapping[str, Score]]
     ) -> tuple[list[tuple[int, ItemRecord]], dict[int, Reading]]:
-        """Score answers.
+        """Post-process answers and score them.
 
         Args:
+            exchanges: recorded questions with their answers.
             sound_scores: scores of spoken answers, transcripts included, by question number and metric name.
 
         Returns:
-            (finished items with their questions' numbers, readings by question number).
+            (finished items with their questions' numbers, post-processed answers by question number).
         """
         scheme = self._scheme
         read: dict[tuple[tuple[str, ...], bool], dict[int, Reading]] = {}
@@ -91,7 +92,7 @@ class AnswerScorer:
         return items, read_as
 
     def _audio_scores(self, exchange: Exchange, sound_scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
-        """Return the scores of an audio answer; missing ones count as the worst."""
+        """The audio metrics' scores of an answer; missing ones count as the worst."""
         number, scores = exchange.question.number, {}
         for name, metric in self._scheme.spoken.items():
             score = sound_scores.get(number, {}).get(name)
@@ -117,7 +118,7 @@ class AnswerScorer:
 
 
 def _no_answer(exchange: Exchange) -> list[Diagnostic]:
-    """Note empty, endless, copied, phonemic or wrong-language text answers."""
+    """Warnings of empty, endless, copied, phonemic or wrong-language text answers."""
     answer, question = exchange.answer, exchange.question
     if answer.status != "ok" or answer.text is None or answer.audio is not None:
         return []
@@ -140,7 +141,7 @@ def _transcript(chain: Chain, sound_scores: Mapping[str, Score] | None) -> Score
 
 
 def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
-    """Apply post-processing to an answer; `spoken` is the transcript of a spoken one."""
+    """Post-process an answer; `spoken` is the score with a spoken answer's transcript."""
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
@@ -186,6 +187,8 @@ def answer_of(
     """Convert a recorded answer to the input of metrics.
 
     Args:
+        exchange: the recorded question with its answer.
+        reading: the post-processed answer.
         empty_references: whether empty expected answers stay.
         keep_reasoning: whether the raw answer keeps its reasoning.
     """
@@ -233,10 +236,10 @@ def score_answers(
     readings: Mapping[int, Reading],
     sound_scores: Mapping[int, Mapping[str, Score]] = MappingProxyType({}),
 ) -> dict[int, Score]:
-    """Score answers by one metric.
+    """Score recorded answers by one metric.
 
     Args:
-        readings: by question number.
+        readings: the post-processed answers, by question number.
         sound_scores: scores of the sound of spoken answers, for a metric that reads them.
 
     Returns:
@@ -276,7 +279,14 @@ def score_answers(
 
 
 def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:
-    """The score that a question has whatever the answer, or None; `others` complete the set for a set metric."""
+    """For each question, the score that any answer would get, or None if they differ.
+
+    This finds questions that cannot be scored.
+
+    Args:
+        unread: answers without a score.
+        others: the other answers, which complete the set for a set metric.
+    """
     if not unread:
         return []
     neighbours = others if metric.whole_set else ()
@@ -288,7 +298,7 @@ def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Seque
 
 
 def _unscorable(tried: Sequence[Score]) -> Score | None:
-    """The last undefined or refused score, without its details; None if some answer has a value."""
+    """The last undefined or refused score; None if some trial answer has a value."""
     blamed = [score for score in tried if score.status in NO_FAILURE]
     if not blamed or any(score.status == "ok" for score in tried):
         return None
@@ -296,7 +306,10 @@ def _unscorable(tried: Sequence[Score]) -> Score | None:
 
 
 def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
-    """Compute scores. An exception on one answer fails only that answer."""
+    """Compute scores; an exception on one answer fails only that answer.
+
+    If the metric needs the whole set, it fails all.
+    """
     if not answers:
         return []
     try:
@@ -321,7 +334,7 @@ def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None
 
 
 class _SpokenAnswers:
-    """Stands in for the run record while the engine scores spoken answers; adds the other metrics and writes the items.
+    """Gets the engine's scores of spoken answers; adds other metrics and writes items.
 
     Args:
         numbers: question numbers in the engine's order. A question of several rounds has several entries and is scored
@@ -363,6 +376,7 @@ def score_all(
     """Score answers by all metrics without a set or a judge, and write the scores.
 
     Args:
+        run, writer: the record, for reading and for writing.
         todo: numbers of the questions.
         options: arguments of features, by name.
         opened: opens an engine for a plan; called only if the sound of answers is needed.
@@ -403,7 +417,7 @@ def score_all(
 
 
 def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
-    """Combine the rounds of one question: the mean of their scores, and every transcript."""
+    """Combine the rounds of a question: mean scores, and the transcript of each round."""
     if len(parts) == 1:
         return parts[0]
     scores = {}
@@ -419,7 +433,7 @@ def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
 
 
 def _spoken_samples(exchange: Exchange) -> list[Sample]:
-    """A spoken answer and those of the rounds before it as samples; empty if one has no sound."""
+    """The spoken answers of all rounds as samples; empty if one is missing."""
     every = [*(path for _, path in exchange.turns), exchange.answer_path]
     paths = [check_sound(path) for path in every if path is not None]
     if exchange.answer.status != "ok" or len(paths) < len(every):
@@ -437,7 +451,7 @@ def _spoken_samples(exchange: Exchange) -> list[Sample]:
 
 
 def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
-    """Score all answers again by metrics of a whole set, such as corpus BLEU."""
+    """Score all answers again by metrics that need the whole set, such as CIDEr-D."""
     if not scheme.sets:
         return
     sets: dict[int, list[Exchange]] = {}
@@ -451,7 +465,7 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
 
 
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
-    """Read an answer for one metric, from the recorded transcript."""
+    """Post-process an answer for one metric, from the recorded transcript."""
     reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
     chain = scheme.chain_of(metric)
     if chain == scheme.chain:
