@@ -146,7 +146,7 @@ def agreement(
 
 
 def _standard(panel: Panel, material: RatedRuns, scale: Scale | None) -> Standard | None:
-    """Compute ITU-T P.1401's figures; None without people's ratings."""
+    """Compute ITU-T P.1401's figures on a rating scale; None without people's ratings."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric")
     if panel.kind != "rating" or not persons or not machines:
         return None
@@ -173,7 +173,11 @@ def _of_judges(material: RatedRuns) -> Panel:
 
 
 def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
-    """Build the panel of people's ratings and the judges' on the same items."""
+    """Build the panel of raters on the items that people rated, and collect problems.
+
+    Args:
+        equal_within: largest difference of a judge's scores that prefers neither system.
+    """
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
@@ -209,7 +213,7 @@ def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> t
 
 
 def _item_of(row: RatingRow, material: RatedRuns, problems: Problems, kind: Kind) -> RatedItem | None:
-    """Find the item of a row; None after adding a problem."""
+    """Find the item that a row rates; if there is none, add a problem and return None."""
     where = f"line {row.line}: {row.id}"
     benchmarks = [row.benchmark] if row.benchmark else material.units
     known = [name for name in benchmarks if row.id in material.units.get(name, {})]
@@ -276,7 +280,7 @@ def _disambiguate(raters: Sequence[Rater]) -> None:
 
 
 def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
-    """List the compared raters: (reference, rater)."""
+    """List (reference, rater) pairs; the reference is a person, or the first judge."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric", "run")
     if not persons:
         return [(machines[0], other) for other in machines[1:]]
@@ -286,13 +290,14 @@ def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
 
 
 def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
-    """List the pairs that define disagreement: with the consensus, if any."""
+    """Select the pairs that define disagreement: with the consensus, or else all."""
     together = "mean" if panel.of_role("mean") else "majority" if panel.of_role("majority") else None
     chosen = [(a, b) for a, b in pairs if a.role == together]
     return chosen or list(pairs)
 
 
 def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
+    """Explain in sentences how ties, many people and an unknown scale were treated."""
     notes = []
     persons = panel.of_role("person")
     if len(persons) > 1:
@@ -344,7 +349,7 @@ class Options:
         return options
 
     def named(self, text: str, item: RatedItem) -> str:
-        """Return the letter of an option if known, from its letter or text."""
+        """Return the letter of the option that a text means, or the text if none is known."""
         plain = " ".join(text.split()).casefold()
         choices = self.choices.get(item, {})
         option = named_choices(text, choices)
@@ -353,7 +358,7 @@ class Options:
         return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
 
     def raters(self, items: Sequence[RatedItem], labels: dict[str, int]) -> list[Rater]:
-        """List aligning judges and the runs' reading; new options extend `labels`."""
+        """Return judges and the runs' parsing as raters; new options extend `labels`."""
         all_raters = []
         for reader in sorted(self.read, key=lambda name: name == READ):
             answers = [self.read[reader].get(item) for item in items]

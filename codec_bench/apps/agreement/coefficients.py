@@ -132,7 +132,7 @@ def agreement_of(
 
 
 def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count pairs: sorted values of reference (rows) and rater (columns), counts."""
+    """Count the pairs of values; return values of reference (rows), of rater, counts."""
     cells = _cells(reference, rater)
     counts = np.zeros((len(cells.x), len(cells.y)), np.int64)
     counts[cells.row, cells.column] = cells.items
@@ -140,13 +140,14 @@ def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def middle_ranks(values: np.ndarray) -> np.ndarray:
-    """Return mean ranks as shares of the number of items, `(items,)`."""
+    """Return the mid-ranks of values, divided by the number of items, `(items,)`."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: np.ndarray = ((np.cumsum(counts) - counts / 2) / max(1, len(values)))[inverse]
     return ranks
 
 
 def _cells(x: np.ndarray, y: np.ndarray) -> _Cells:
+    """Count the distinct pairs of values of two raters."""
     levels_x, row = np.unique(x, return_inverse=True)
     levels_y, column = np.unique(y, return_inverse=True)
     cells, of_item, counts = np.unique(row * len(levels_y) + column, return_inverse=True, return_counts=True)
@@ -156,7 +157,12 @@ def _cells(x: np.ndarray, y: np.ndarray) -> _Cells:
 def _with_interval(
     estimate: Estimate, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
 ) -> Coefficient:
-    """Add a t interval to a coefficient, from the influence of each unit."""
+    """Add a t interval to a coefficient, from the influence of each independent unit.
+
+    Args:
+        codes: the unit of each item; None if every item is one.
+        correlates: whether to compute the interval in Fisher's z.
+    """
     if isinstance(estimate, str):
         return Coefficient(None, note=estimate)
     value, influence = estimate
@@ -197,7 +203,7 @@ def _pearson(cells: _Cells) -> Estimate:
 
 
 def _spearman(cells: _Cells) -> Estimate:
-    """Correlate the middle ranks; an item also moves the ranks of items above it."""
+    """Spearman's correlation, and the influence of each cell on it."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -235,7 +241,7 @@ def _kendall(cells: _Cells) -> Estimate:
 
 
 def _concordant(cells: _Cells) -> np.ndarray:
-    """Count the items above or below each cell by both raters, int64 `(cells,)`.
+    """Count the items that are concordant with each cell, int64 `(cells,)`.
 
     Cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours in
     log2(cells) sorting steps.
@@ -276,6 +282,7 @@ def _mean_square(values: np.ndarray, levels: np.ndarray, shares: np.ndarray) -> 
 
 
 def _mean_absolute(values: np.ndarray, levels: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the mean absolute difference of each value to `levels` with `shares`."""
     below = np.searchsorted(levels, values, "right")
     weight = np.concatenate([[0.0], np.cumsum(shares)])
     moment = np.concatenate([[0.0], np.cumsum(shares * levels)])

@@ -100,6 +100,7 @@ def _write(result: Any, form: str, as_csv: Callable[[Any], str] | None = None) -
 
 
 def _print_standard(standard: Standard | None) -> None:
+    """Print the tables and notes of ITU-T P.1401; nothing for None."""
     if standard is None:
         return
     from codec_bench.apps.agreement import words as written
@@ -114,6 +115,7 @@ def _print_standard(standard: Standard | None) -> None:
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:
+    """Parse a scale such as `1-5`; None without one, UserError if malformed."""
     if text is None:
         return None
     match = _SCALE.fullmatch(text.strip())
@@ -123,6 +125,7 @@ def _scale(text: str | None) -> tuple[float, float] | None:
 
 
 def _print(result: Agreement) -> None:
+    """Print the tables and notes of an agreement."""
     from codec_bench.apps.agreement import words as written
 
     print_wide(*written.rater_rows(result))
@@ -190,6 +193,7 @@ def metrics(
 
 
 def _stability(only: str | None, data: str, limit: int, form: str) -> None:
+    """Measure the robustness of metrics, and print it as table, JSON or CSV (`form`)."""
     from codec_bench.apps.agreement.stability import metric_stability
     from codec_bench.apps.agreement.words import stability_csv, stability_rows
 
@@ -206,6 +210,7 @@ def _stability(only: str | None, data: str, limit: int, form: str) -> None:
 
 
 def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
+    """Correlate the metrics of runs, and print the result as table, JSON or CSV."""
     from codec_bench.apps.agreement.metrics_api import metric_agreement
     from codec_bench.apps.agreement.ratings import RatingProblem, in_words
     from codec_bench.apps.agreement.words import metric_agreement_csv
@@ -220,6 +225,7 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
 
 
 def _print_metrics(result: MetricAgreement) -> None:
+    """Print the tables of correlated metrics, the redundant ones, and notes."""
     from codec_bench.apps.agreement import words as written
 
     print_wide(*written.metric_rows(result))

@@ -59,7 +59,13 @@ class RatedRuns:
         metrics: Sequence[str],
         by: str | Sequence[str] | None,
     ) -> RatedRuns:
-        """Read the runs; options need no ratings."""
+        """Read units, subsets and ratings of runs; raises UnknownName for judge or metric.
+
+        Args:
+            kind: with `option`, no ratings are read.
+            judges, metrics: only these; empty for all judges, and for the rubric of the primary metric.
+            by: columns to break the results down by, next to the benchmarks' own subsets.
+        """
         material = cls(runs)
         _check_known(runs, judges, metrics)
         for run in runs:
@@ -68,6 +74,7 @@ class RatedRuns:
         return material
 
     def _add(self, run: Run, columns: Sequence[RatingColumn], by: str | Sequence[str] | None) -> None:
+        """Add the units, subsets, systems and ratings of one run."""
         benchmark = name_of(run)
         self.units[benchmark] |= {id: unit or id for id, unit in run.units().items()}
         ids = dict(run.query("SELECT number, id FROM samples"))
@@ -103,7 +110,7 @@ class RatedRuns:
         return next(iter(scales)) if len(scales) == 1 else None
 
     def raters(self, items: Sequence[RatedItem]) -> list[Rater]:
-        """List judges and metrics as raters of these items."""
+        """Return judges and metrics as raters; their values are in the order of `items`."""
         all_raters = []
         for name, is_judge in self.roles.items():
             held = [self.ratings[name].get(item, NOT_IN_RUN) for item in items]
@@ -130,7 +137,7 @@ class RatedRuns:
         return list(dict.fromkeys(texts))
 
     def _subsets(self, items: Sequence[RatedItem]) -> dict[str, dict[str, list[int]]]:
-        """Group item positions by column and value; single-value columns are omitted."""
+        """Map column and value to positions of items; columns of one value are omitted."""
         subsets: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         of_id: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for benchmark, columns in self.groups.items():

@@ -131,7 +131,12 @@ def metric_agreement_of(
     problems: Sequence[Mapping[str, Any]] = (),
     standard: Standard | None = None,
 ) -> MetricAgreement:
-    """Correlate two or more metrics of columns."""
+    """Correlate every two metrics, and cluster the redundant ones.
+
+    Args:
+        least: Spearman's correlation over items from which two metrics are redundant.
+        problems, standard: of people's ratings; they are passed on to the result.
+    """
     count, units = len(scored.names), scored.item_units
     metric_pairs = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
     clusters = cluster_similar([pair.items.coefficients["spearman"].value for pair in metric_pairs], least)
@@ -151,7 +156,7 @@ def _column(scored: Scored, index: int) -> MetricColumn:
 
 
 def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> MetricPair:
-    """Correlate two metrics over items and over systems."""
+    """Correlate two metrics over items, and their summary values over systems."""
     x, y = scored.column(a), scored.column(b)
     both = np.isfinite(x) & np.isfinite(y)
     excluded = int((~(np.isnan(x) | np.isnan(y)) & ~both).sum())

@@ -81,7 +81,7 @@ def metric_agreement(
 
 
 def _rated(path: str | os.PathLike[str]) -> Ratings:
-    """Read ratings; raises UserError for other kinds or a bad file."""
+    """Read a file of ratings; raises UserError if they are preferences or options."""
     people = read_ratings(path)
     if people.kind != "rating":
         raise UserError(
@@ -94,7 +94,10 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
 
 
 def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
-    """Fill the last column with people's means; returns votes by item number."""
+    """Fill the column `listeners` with mean ratings, and return the single votes.
+
+    Ratings of unknown items become problems; raises UserError if no rating is left.
+    """
     index = columns.names.index(LISTENERS)
     sums, counts = np.zeros((2, len(columns.systems), len(columns.samples)))
     ratings: list[tuple[int, float]] = []
@@ -131,7 +134,7 @@ def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Vote
 
 
 def _item(columns: Scored, row: RatingRow, problems: Problems) -> tuple[int, int] | None:
-    """Find system and sample of a rating; None after adding a problem."""
+    """Return (system, sample) indices of a rating; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
     held = [row.benchmark] if row.benchmark else columns.benchmarks
     matches = [columns.samples[benchmark, row.id] for benchmark in held if (benchmark, row.id) in columns.samples]

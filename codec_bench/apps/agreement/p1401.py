@@ -155,7 +155,7 @@ class Standard:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """Convert to the JSON values of the record."""
         fits = [
             {
                 "metric": fit.metric, "turned": fit.turned, "level": fit.level, "n": fit.n, "left_out": fit.excluded,
@@ -218,6 +218,7 @@ def p1401(
 
 
 def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
+    """List the caveats of the figures, as sentences."""
     undirected = ", ".join(one.name for one in metrics if one.better is None)
     notes = [f"without a direction, so a rising mapping has little meaning: {undirected}"] if undirected else []
     notes.append(
@@ -234,7 +235,7 @@ def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
 def _points(
     metric: Values, votes: Votes, files: Sequence[str], conditions: Sequence[str], level: str
 ) -> tuple[MetricPoints, int]:
-    """Return the points of a metric at one level, and the number of excluded ones."""
+    """Return the points with two or more votes over `level`, and the number of others."""
     known = np.isfinite(metric.values)
     voted = np.bincount(votes.file, minlength=len(files)) > 0
     of = list(conditions) if level == "conditions" else list(files)
@@ -257,6 +258,7 @@ def _points(
 
 
 def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoints]:
+    """Select from two metrics the points that both have, in the same order."""
     of_b = {name: number for number, name in enumerate(b.names)}
     shared = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
     take = lambda points, at: MetricPoints(  # noqa: E731
@@ -266,7 +268,7 @@ def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoint
 
 
 def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
-    """Measure one metric against mean votes, under each mapping."""
+    """Compare one metric with mean votes, over `files` or `conditions` (`level`)."""
     n = len(points.names)
     of_ranks = Coefficient(None, note=_too_few(n, level, FEWEST))
     if n >= FEWEST:
@@ -281,7 +283,7 @@ def _too_few(n: int, level: str, fewest: int) -> Note:
 
 
 def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
-    """Errors of a metric after a fitted mapping: RMSE, RMSE*, outliers, Pearson."""
+    """Fit a mapping of a metric to votes: RMSE, RMSE*, outliers, Pearson; or a note."""
     n, d = len(points.names), DEGREES[mapping]
     fewest = max(FEWEST, d + 1)
     if n < fewest:
@@ -324,6 +326,7 @@ def _of_chi_square(rmse: float, degrees: int) -> tuple[float, float]:
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
+    """Pearson's correlation with its interval by Fisher's z."""
     r = _correlation(x, y)
     if r is None:
         return Coefficient(None, note=Note("nothing_to_correlate"))
@@ -341,10 +344,13 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
-    """Fit a monotonic polynomial from metric values to mean votes.
+    """Fit a polynomial without falling parts from metric values to mean votes.
 
     It has the least squares among polynomials that do not fall between minimum and maximum. Where the free cubic falls,
     the best one has slope 0 at an end, at both, or touches 0 once between; each is tried.
+
+    Returns:
+        Coefficients, constant first.
     """
     if mapping == "none":
         return np.array([0.0, 1.0])
@@ -365,10 +371,11 @@ def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
 
 
 def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
+    """Fit the least-squares cubic that does not fall on [-1, 1]; constant first."""
     from scipy.optimize import minimize_scalar
 
     def solved(*columns: np.ndarray) -> tuple[float, np.ndarray]:
-        """Solve least squares in the span of cubics with these coefficients."""
+        """Fit a sum of these cubics (coefficients); return squared error and coefficients."""
         basis = np.stack(columns, axis=1)
         design = np.stack([np.ones_like(t), t, t**2, t**3], axis=1) @ basis
         coefficients = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]
@@ -408,7 +415,12 @@ def _is_rising(cubic: np.ndarray) -> bool:
 def _against(
     one: Values, other: Values, a: MetricPoints, b: MetricPoints, level: str, scale: tuple[float, float], pairs: int
 ) -> list[Against]:
-    """Compare two metrics on common points, after each common mapping."""
+    """Test which of two metrics predicts votes better, under each mapping both allow.
+
+    Args:
+        a, b: their common points.
+        pairs: number of pairs tested; p-values are multiplied by it (Bonferroni).
+    """
     from scipy.stats import f, norm, t
 
     comparisons = []
@@ -453,7 +465,10 @@ def _between(x: Mapped, y: Mapped, a: MetricPoints, b: MetricPoints) -> float | 
 
 
 def _williams(r: float, s: float, between: float | None, n: int) -> float | None:
-    """Return Williams' two-sided p; None if the two columns are equal."""
+    """Return Williams' two-sided p for two predictors with correlations `r` and `s`.
+
+    `between` is the predictors' own correlation; None if they are equal.
+    """
     from scipy.stats import t
 
     if between is None or abs(between) > 1 - 1e-12:

@@ -51,7 +51,8 @@ def majority(table: np.ndarray, *, ties: str = "left-out", against: np.ndarray |
     """Return the most frequent value of each item, `(items,)`; NaN without one.
 
     Args:
-        ties: see `TIES`.
+        table: `(raters, items)`, NaN without a rating; items need two ratings.
+        ties: `left-out` gives NaN, `equal` gives 0, and `any` a most frequent value, that of `against` if it is one.
         against: the values of the compared rater, `(items,)`; for `any`.
     """
     best, most, tied = _modes(table)
@@ -72,7 +73,7 @@ def undecided(table: np.ndarray) -> int:
 
 
 def mean_rating(table: np.ndarray) -> np.ndarray:
-    """Return the mean rating of each item, `(items,)`; NaN below two ratings."""
+    """Return the mean of `(raters, items)` for each item; NaN below two ratings."""
     known = ~np.isnan(table)
     count = known.sum(axis=0)
     sums = np.where(known, table, 0.0).sum(axis=0)
@@ -89,7 +90,7 @@ def preference(first: np.ndarray, second: np.ndarray, *, equal_within: float = 0
 
 
 def _modes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a most frequent value per item, its count, and whether it is tied."""
+    """Return each item's most frequent value, its count, and whether another ties."""
     ordered = np.sort(table, axis=0)  # NaN goes last
     items = table.shape[1]
     best, most, tied, run = np.full(items, np.nan), np.zeros(items, int), np.zeros(items, bool), np.zeros(items, int)
@@ -190,7 +191,7 @@ class Panel:
 
 
 def with_consensus(panel: Panel, ties: str) -> None:
-    """Add the persons' majority and, of ratings, mean to a panel."""
+    """Append the people's majority and, of ratings, mean as raters of the panel."""
     persons = panel.of_role("person")
     if len(persons) < 2:
         return
@@ -203,7 +204,7 @@ def with_consensus(panel: Panel, ties: str) -> None:
 
 
 def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = "left-out") -> Compared:
-    """Compare two raters of a panel; for `ties` see `consensus.TIES`."""
+    """Compare two raters over all items and by subset; `ties` is as in `majority`."""
     against = reference.values
     if reference.role == "majority" and ties == "any":
         table = np.stack([person.values for person in panel.of_role("person")])
@@ -231,7 +232,11 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
 
 
 def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
-    """Return the inapplicable coefficients of two raters, with reasons."""
+    """Map the coefficients that do not apply to two raters to the reasons.
+
+    Args:
+        places: positions of the items compared.
+    """
     if panel.kind != "rating":
         return {}
     over = {item.benchmark for item in panel.items}
@@ -272,9 +277,9 @@ def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confus
 
 
 def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
-    """Distance of two raters on each item, `(items,)`; 0 if a rating is missing.
+    """Return the distance of two raters on each item, `(items,)`; 0 without a rating.
 
-    It is that of ratings on one scale, else of ranks as a share of all. Different labels are 1 apart.
+    It is that of ratings if they share a scale, otherwise of ranks as a share of all. Different labels are 1 apart.
     """
     apart = np.zeros(len(panel.items))
     both = np.flatnonzero(~(np.isnan(reference.values) | np.isnan(rater.values)))
@@ -347,7 +352,7 @@ class Agreement:
 
 
 def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -> tuple[Apart, ...]:
-    """Find the items with the largest distance between two compared raters."""
+    """Find up to `most` items with the largest distance between compared raters."""
     if not compared or not panel.items:
         return ()
     gap = np.max([gaps(panel, reference, rater) for reference, rater in compared], axis=0)

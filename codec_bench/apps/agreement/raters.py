@@ -106,6 +106,7 @@ def is_called(judge: str, name: str) -> bool:
 
 
 def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return `rating[RUBRIC]` of the primary metric, or the only one; else UserError."""
     primary = str((run.meta.get("benchmark") or {}).get("primary"))
     rubrics = list(dict.fromkeys(rubric for rubric, _ in judged.values()))
     if primary in judged:

@@ -101,7 +101,7 @@ class Problems:
     _counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, kind: str, example: str = "", *, rater: str = "", count: int = 1) -> None:
-        """Add a problem of one or several ratings."""
+        """Count `count` ratings with a problem, which `kind` describes."""
         key = (kind, rater)
         self._counts[key] = self._counts.get(key, 0) + count
         shown = self._examples.setdefault(key, [])
@@ -122,7 +122,7 @@ class Problems:
 
 
 def in_words(problems: Iterable[RatingProblem]) -> str:
-    """Describe the problems of all raters in one line, with an example."""
+    """Describe the problems of ratings in one line, with counts and examples."""
     counts: dict[str, int] = {}
     examples: dict[str, str] = {}
     for one in problems:
@@ -183,7 +183,7 @@ def read_ratings(
 
 
 def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
-    """Return the rows with id, rater and score, and the column `kind`."""
+    """Return the declared kind, if any, and the usable rows; others become problems."""
     rows: list[RatingRow] = []
     kinds: set[str] = set()
     for line, cells in _cells(path, problems):
@@ -221,7 +221,11 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
 
 
 def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Yield stripped cells of each line by column, with all known columns."""
+    """Yield the number and the cells of each line; absent columns are empty texts.
+
+    Raises:
+        UserError: the file cannot be read or is no CSV.
+    """
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -257,6 +261,7 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
 
 
 def _check_head(path: Path, names: Sequence[str]) -> None:
+    """Raise UserError if a required column is missing, or a known one occurs twice."""
     missing = [name for name in REQUIRED if name not in names and not (name == "score" and "choice" in names)]
     if missing:
         got = ", ".join(filter(None, names)) or "nothing"
@@ -306,6 +311,7 @@ def _parse_values(
 
 
 def _preference(row: RatingRow) -> float | None:
+    """Return the preference, 1 for the first system, -1, 0, or None if unreadable."""
     choice = row.score.casefold() or row.choice.casefold()
     if not (row.system and row.other) or row.system == row.other:
         return None
@@ -316,7 +322,7 @@ def _preference(row: RatingRow) -> float | None:
 
 
 def _drop_repeats(rows: Sequence[RatingRow], problems: Problems) -> Iterator[RatingRow]:
-    """Yield one row per rater and item; contradicting repeats become problems."""
+    """Yield one row per rater and item; repeats that differ are dropped as problems."""
     together: dict[tuple[str, ...], list[RatingRow]] = defaultdict(list)
     for row in rows:
         together[row.key].append(row)

@@ -93,7 +93,7 @@ class StabilityTable:
 def metric_stability(
     metrics: str | Sequence[str], *, data: Any = "embedded", limit: int = CLIPS, device: str = "auto"
 ) -> StabilityTable:
-    """Score the same coded speech before and after each change of `CHANGES`.
+    """Measure the shift of metrics on coded speech under each change of `CHANGES`.
 
     Args:
         metrics: names or groups, as on the command line. Statistics of sets are excluded from groups.
@@ -132,7 +132,7 @@ def metric_stability(
 
 
 def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-    """Select metrics; named statistics of sets are refused, those of groups skipped."""
+    """Return the metrics that score single clips; UserError for a named one of sets."""
     from codec_bench.metrics import build_metric, expand
     from codec_bench.metrics.groups import GroupConditions, names_group, without_groups
 
@@ -144,6 +144,7 @@ def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
 
 
 def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
+    """Encode and decode audio by a codec, at its original rate and length."""
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.adapt import reconstruct
 
@@ -160,7 +161,7 @@ def _scored(
     coded: Mapping[str, Sequence[Audio]],
     change: Change | None,
 ) -> dict[str, list[dict[str, Score]]]:
-    """Score each clip by system, before or after a change."""
+    """Score each clip by codec, after a change of the audio; None for no change."""
     if change is not None and change.both:
         references = [change.apply(audio) for audio in references]
     by_system: dict[str, list[dict[str, Score]]] = {system: [] for system in coded}
@@ -180,7 +181,7 @@ def _of(scores: dict[str, list[dict[str, Score]]], name: str) -> dict[str, list[
 
 
 def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dict[str, list[Score]]) -> Stability:
-    """Build the row of one metric and change from scores before and after."""
+    """Compute a metric's shifts by a change, from scores by codec before and after."""
     pairs = {
         system: [(one.value, two.value) for one, two in zip(before[system], after[system]) if one.value is not None]
         for system in before

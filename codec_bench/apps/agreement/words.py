@@ -48,7 +48,7 @@ STABILITY_FIELDS = (
 
 
 def metric_rows(agreement: MetricAgreement) -> Rows:
-    """Build one row per metric, by cluster."""
+    """Build the table of metrics: cluster, direction and counts."""
     cluster = {name: number for number, names in enumerate(agreement.clusters, 1) for name in names}
     rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in agreement.columns]
     return ["metric", "cluster", "better", "items", "without a value"], rows
@@ -109,7 +109,7 @@ def _cells(pair: MetricPair) -> list[str]:
 
 
 def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
-    """Explain missing numbers and intervals, and metrics that are not negated."""
+    """Explain missing intervals, metrics without direction, and judges, as sentences."""
     entries = [
         (f"{pair.first} and {pair.second}", f"{NAMES[name]} over {label}", Counted.from_dict({**one.as_dict(), "n": n}))
         for pair in agreement.pairs
@@ -143,7 +143,7 @@ def metric_agreement_csv(agreement: MetricAgreement) -> str:
 
 
 def rater_rows(agreement: Agreement) -> Rows:
-    """Build one row per rater: counts and missing ratings."""
+    """Build the table of raters: role, rated items, and reasons of missing ratings."""
     missing = lambda one: ", ".join(f"{n:,} {plain(why)}" for why, n in one.missing.items())  # noqa: E731
     rows = [[plain(one.name), ROLES[one.role], f"{one.rated:,}", missing(one)] for one in agreement.raters]
     return ["rater", "is", "rated", "without a rating"], rows
@@ -187,7 +187,7 @@ def subset_notes(agreement: Agreement) -> list[str]:
 
 
 def subset_rows(agreement: Agreement, column: str) -> Rows:
-    """Build one row per value of a column and pair of `headline_pairs`."""
+    """Build the table of agreement by value of a column, for `headline_pairs`."""
     names = MAIN[agreement.kind]
     rows = [
         [plain(value), *_who(pair), *_numbers(pair_agreement, names)]
@@ -220,7 +220,7 @@ def confusion_rows(pair: Compared) -> Rows:
 
 
 def apart_rows(agreement: Agreement) -> Rows:
-    """Build the rows of items of most disagreement, with their ratings."""
+    """Build the table of the items with most disagreement, with all ratings."""
     names = [one.name for one in agreement.raters if any(one.name in item.ratings for item in agreement.apart)]
     rows = []
     for one in agreement.apart:
@@ -321,6 +321,7 @@ def standard_csv(standard: Standard) -> str:
 
 
 def _fit_line(fit: Fit, one: Mapped) -> list[Any]:
+    """Return the CSV cells of one metric under one mapping."""
     held = (one.rmse, one.outlier_ratio, one.pearson, fit.spearman)
     ends = [value for figure in held for value in (figure.value, figure.low, figure.high)]
     coefficients = " ".join(f"{value:.9g}" for value in one.coefficients)
@@ -338,6 +339,7 @@ def plots(standard: Standard) -> list[dict[str, Any]]:
 
 
 def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
+    """Build the scatter plot of mean votes over a metric, with the fitted mapping."""
     points = fit.points
     left, right = float(points.value.min()), float(points.value.max())
     bottom = float((points.mos - points.ci).min())

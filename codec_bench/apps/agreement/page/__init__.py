@@ -93,7 +93,7 @@ def _table(heads_and_rows: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
 
 
 def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list[dict[str, Any]]:
-    """Describe each item with its texts, and audio as far as it fits."""
+    """Collect each item's texts, ratings and audio, as far as it fits into the bytes."""
     texts: dict[tuple[str, str, str], Texts] = {}
     sounds: dict[tuple[str, str, str], list[tuple[str, Path]]] = {}
     for run in runs:
@@ -130,6 +130,7 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
 
 
 def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, list[tuple[str, Path]]]]:
+    """Yield (id, [(heading, text)], [(heading, audio path)]) of a system's items."""
     if not ids:
         return
     replies = _replies(run, system, ids)
@@ -164,6 +165,7 @@ def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, 
 
 
 def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
+    """Collect the judges' replies on a system's items as (heading, text), by id."""
     heads = {
         name: f"Reply of {facts.get('judge') or name}"
         for name, facts in run.metrics.items()
