@@ -46,14 +46,14 @@ class Timed:
         return timed
 
 
-def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[str, Any]], float, float]:
+def coded(name: str, options: dict[str, Any], codes_path: Path) -> tuple[list[dict[str, Any]], float, float]:
     """Return the findings of a process's steps, and its seconds of coding and checks.
 
     It writes what the other process decodes.
     """
     from codec_bench import codecs
     from codec_bench.api.check_codec import select_clips
-    from codec_bench.codecs.checks import finding, untrained
+    from codec_bench.codecs.checks import finding, mask_training_checks
     from codec_bench.codecs.checks.steps import Checking, CheckJob
     from codec_bench.config.limits import Limits
 
@@ -68,24 +68,24 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
             findings += section.get("findings", [])
             if section["state"] == "failed":
                 findings.append(finding(step, "failed", section["reason"]))
-    if checking.parcel is not None:
-        checking.parcel.write(parcel)
+    if checking.serialised is not None:
+        checking.serialised.write(codes_path)
     checks_s = time.process_time() - began - codec.took_s
-    return untrained(findings) if options else findings, codec.took_s, checks_s
+    return mask_training_checks(findings) if options else findings, codec.took_s, checks_s
 
 
-def decoded(name: str, options: dict[str, Any], parcel: Path) -> list[dict[str, Any]]:
+def decoded(name: str, options: dict[str, Any], codes_path: Path) -> list[dict[str, Any]]:
     """The finding of a process that has not encoded."""
     from codec_bench.codecs import load_codec
-    from codec_bench.codecs.checks.serialised_codes import Parcel, unpack
+    from codec_bench.codecs.checks.serialised_codes import SerialisedCodes, unpack
 
-    return [unpack(load_codec(name, **options), Parcel.read(parcel))] if parcel.exists() else []
+    return [unpack(load_codec(name, **options), SerialisedCodes.read(codes_path))] if codes_path.exists() else []
 
 
 def main() -> None:
     """Run all points, or those on the command line; 1 if one fails."""
     from codec_bench.codecs import list_codecs
-    from codec_bench.codecs.checks import wrong
+    from codec_bench.codecs.checks import faulty_findings
 
     parser = ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="operating points; all if none is named")
@@ -100,10 +100,10 @@ def main() -> None:
         for name in arguments.names or neural:
             noise = neural.get(name, True) and arguments.weights != "published"
             options = {"weights": arguments.weights} if noise else {}
-            parcel = Path(folder) / f"{name}.parcel"
-            findings, coding_s, checks_s = processes.submit(coded, name, options, parcel).result()
-            findings += processes.submit(decoded, name, options, parcel).result()
-            bad = [f"{f['check']}: {f['found']}" for f in wrong(findings)]
+            codes_path = Path(folder) / f"{name}.npz"
+            findings, coding_s, checks_s = processes.submit(coded, name, options, codes_path).result()
+            findings += processes.submit(decoded, name, options, codes_path).result()
+            bad = [f"{f['check']}: {f['found']}" for f in faulty_findings(findings)]
             untold = dict.fromkeys(f["check"] for f in findings if f["state"] == "not applicable")
             faults += bool(bad)
             cells = name, "; ".join(bad) or "nothing", ", ".join(untold), f"{coding_s:.1f}", f"{checks_s:.1f}"

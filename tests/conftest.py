@@ -98,7 +98,7 @@ LONG_FILES = [
     "terminal/test_stopping.py",
     "models/in_process/test_transformers_model.py",
     "gpu/test_models.py",
-    "engine/test_own_input.py",
+    "engine/test_custom_input.py",
     "engine/test_checks.py",
     "apps/listening/test_browser.py",
     "apps/gating/test_gating.py",

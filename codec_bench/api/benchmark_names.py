@@ -92,9 +92,9 @@ def is_benchmark_path(path: str) -> bool:
 def is_model_config(path: str) -> bool:
     """Whether a path is a user's model config."""
     from codec_bench.config import load_yaml
-    from codec_bench.models import is_own_file
+    from codec_bench.models import is_custom_file
 
-    if not is_own_file(path) or not os.path.isfile(path):
+    if not is_custom_file(path) or not os.path.isfile(path):
         return False
     document = load_yaml(path)
     return isinstance(document, dict) and "kind" in document  # the file of a codec made of programs has no kind
@@ -109,7 +109,7 @@ def describe(name: str) -> dict[str, Any] | None:
     from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
     from codec_bench.benchmark.reading import step_names
     from codec_bench.config.registry import Spec
-    from codec_bench.models import is_own_file, model_info, model_names
+    from codec_bench.models import is_custom_file, model_info, model_names
 
     if is_benchmark_path(name) or (has_benchmark(name) and not is_model_config(name)):
         one = load_benchmark(name)
@@ -122,7 +122,7 @@ def describe(name: str) -> dict[str, Any] | None:
         return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True), **more}
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
-    if name in model_names() or is_own_file(name):
+    if name in model_names() or is_custom_file(name):
         return {"model": name, **asdict(model_info(name)), **_identify(name), "prices": _describe_prices(name)}
     if name in prompt_names():
         return {"prompt": name, **load_prompt(name).model_dump(exclude_none=True)}

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs import require_codec
-from codec_bench.codecs.checks import finding, untrained
+from codec_bench.codecs.checks import finding, mask_training_checks
 from codec_bench.codecs.checks.steps import NEEDED, CheckJob, gather_findings
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
+from codec_bench.engine.codec_worker import measure
 from codec_bench.engine.device import resolve_devices
-from codec_bench.engine.own_worker import measure
 from codec_bench.messages import Diagnostic
 
 CLIPS = 5
@@ -58,7 +58,7 @@ def check_codec(
     if section["state"] == "failed":
         contract = finding("contract", "failed", section["reason"])
     findings = [contract, *section["findings"]]
-    return untrained(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
+    return mask_training_checks(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
 
 
 def select_clips() -> tuple[tuple[str, str], ...]:

@@ -27,8 +27,8 @@ from codec_bench.metrics.base import (
     Inputs,
     Metric,
     SharedResults,
-    compared,
-    flagged,
+    compare_levels,
+    flag_doubtful,
     inputs_or_score,
 )
 from codec_bench.text.language import base_language
@@ -151,7 +151,7 @@ class LoadedMetric:
                     ready[position] = score
                 for k, score in zip(batch, ready):
                     quiet, other_quiet = silent[k]
-                    scores[k][name] = flagged(
+                    scores[k][name] = flag_doubtful(
                         metric, score, estimate_silent=quiet, reference_silent=other_quiet, comparison=levels[k]
                     )
         return [{name: row[name] for name in self._plan.metrics} for row in scores]
@@ -167,7 +167,7 @@ class LoadedMetric:
         if reference is None or not rates:
             return NOT_COMPARED
         rate = min(rates)
-        return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, generated=True)
+        return compare_levels(to_signal(reference, rate), to_signal(estimate, rate), rate, generated=True)
 
     def _compute(
         self, names_by_item: Sequence[Sequence[str]], audios: Sequence[Audio | None], languages: Sequence[str | None]

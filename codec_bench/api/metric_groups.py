@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from codec_bench.data import Source
-from codec_bench.metrics.groups import Chosen, GroupConditions, names_group, without_groups
+from codec_bench.metrics.groups import Chosen, GroupConditions, expand_groups, names_group
 from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 
@@ -42,7 +42,7 @@ def expand_metrics(
     """
     if not any(names_group(text) for text in chosen):
         return list(chosen), {}
-    chosen_groups: Chosen = without_groups(
+    chosen_groups: Chosen = expand_groups(
         chosen, GroupConditions.of(source, coded=coded, options=options, prompted=prompted), _read_members(out)
     )
     return chosen_groups.metrics, {GROUPS: chosen_groups.groups}

@@ -27,7 +27,7 @@ from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
 from codec_bench.config.option import documented, names
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem
@@ -329,7 +329,7 @@ def _base_identity(
     systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None
 ) -> dict[str, Any]:
     """Return the identity fields that do not need the systems or the data."""
-    code = {name: code_hash(name) for name in systems if is_own_code(name)}
+    code = {name: code_hash(name) for name in systems if is_custom_code(name)}
     shard_identity = {} if shard is None else {"shard": str(shard)}
     return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **shard_identity}
 

@@ -90,7 +90,7 @@ def _describe(name: str) -> dict[str, Any]:
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
     from codec_bench.config import config_names, read_config
-    from codec_bench.config.registry import Spec, is_own_code
+    from codec_bench.config.registry import Spec, is_custom_code
     from codec_bench.data import REGISTERED
     from codec_bench.metrics import group_names
     from codec_bench.metrics.groups import group_metrics
@@ -115,7 +115,7 @@ def _describe(name: str) -> dict[str, Any]:
     if name in config_names("preset"):  # a suite may have the same name
         return {**(describe(name) or {}), "preset": name, **read_config("preset", name)}
     is_file = is_benchmark_path(name) or is_model_config(name)
-    if not is_file and (is_own_code(name) or codecs.has_codec(name)):
+    if not is_file and (is_custom_code(name) or codecs.has_codec(name)):
         return _codec_facts(name)
     facts_of_benchmark = describe(name)
     if facts_of_benchmark is not None:

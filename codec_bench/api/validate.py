@@ -14,7 +14,7 @@ from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
-from codec_bench.config.registry import declared_methods, is_own_code
+from codec_bench.config.registry import declared_methods, is_custom_code
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.messages.errors import Note, UnknownName, UserError
 from codec_bench.types import Audio
@@ -87,7 +87,7 @@ def _is_codec(name: str) -> bool:
     from codec_bench.codecs import has_codec
 
     try:
-        if is_own_code(name):
+        if is_custom_code(name):
             return bool({"encode", "decode"} & declared_methods(name))  # nothing of it runs in this process
         return not os.path.exists(name) and has_codec(name)
     except UserError:  # it is no name, but may be a path
@@ -105,7 +105,7 @@ def _takes_settings(name: str) -> bool:
 
     if canonical(name) in benchmark_names() or is_benchmark_path(name) or name in prompt_names():
         return False
-    if name in model_names() or is_model_config(name) or is_own_code(name) or is_command_file(name):
+    if name in model_names() or is_model_config(name) or is_custom_code(name) or is_command_file(name):
         return True
     base = Spec.parse(name).name
     return base in metrics.REGISTRY.names() or base in metrics.GROUPS
@@ -139,7 +139,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
         return _check_benchmark(name if is_path(name) else os.path.join(os.curdir, name))
     if name in model_names() or is_model_config(name):
         return _check_model(name, settings)
-    if is_own_code(name):
+    if is_custom_code(name):
         loaded = load_attribute(name)
         if hasattr(loaded, "ask"):
             return _check_model(name, settings)

@@ -20,8 +20,8 @@ from codec_bench.codecs.checks.compare import CompareJob, read_clips
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source, problem_of
+from codec_bench.engine.codec_worker import measure
 from codec_bench.engine.device import resolve_devices
-from codec_bench.engine.own_worker import measure
 from codec_bench.engine.stage import compute_feature
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import Audio, Score
@@ -123,9 +123,9 @@ def verify_batching(
 def _is_codec(name: str) -> bool:
     """Whether a name is a codec's, without running custom code where possible."""
     from codec_bench import codecs
-    from codec_bench.config.registry import declared_methods, is_own_code, load_attribute
+    from codec_bench.config.registry import declared_methods, is_custom_code, load_attribute
 
-    if not is_own_code(name):
+    if not is_custom_code(name):
         return codecs.has_codec(name)
     methods = declared_methods(name)
     return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
@@ -156,10 +156,10 @@ def _runner(
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
     """Return the kind, and a function that computes clips in a given order."""
     from codec_bench import codecs, features, metrics
-    from codec_bench.config.registry import Spec, is_own_code, load_attribute
+    from codec_bench.config.registry import Spec, is_custom_code, load_attribute
 
     base = Spec.parse(name).name
-    custom = load_attribute(base) if is_own_code(base) else None
+    custom = load_attribute(base) if is_custom_code(base) else None
     if base in features.REGISTRY.names() or (hasattr(custom, "compute") and hasattr(custom, "cached")):
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]

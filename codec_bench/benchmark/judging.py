@@ -17,9 +17,9 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.sending import Answering, SendRequests
 from codec_bench.benchmark.asking.spending import Budget
+from codec_bench.benchmark.asking.user_model_process import load_apart
 from codec_bench.benchmark.baselines import Baseline
 from codec_bench.benchmark.judge.metric import (
     FINISHES,
@@ -38,7 +38,7 @@ from codec_bench.benchmark.reading.base import TRUNCATED
 from codec_bench.benchmark.run_request import BenchmarkRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models import check_served, served_words
@@ -356,7 +356,7 @@ async def judge_at_once(
         judge = load_apart(judge_name, options, request.running.device)
         try:
             judge.set_waiting(lambda text: progress.waits(f"{by.strip()} {text}".strip()), patient=request.terms.wait)
-            code_identity = {"code": code_hash(judge_name)} if is_own_code(judge_name) else {}
+            code_identity = {"code": code_hash(judge_name)} if is_custom_code(judge_name) else {}
             answering = Answering(
                 judge,
                 lambda: started_model(judge),

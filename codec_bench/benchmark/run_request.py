@@ -18,13 +18,13 @@ from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.option import documented
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
 from codec_bench.messages.errors import UserError
-from codec_bench.models import is_own_file, load_model, own_name
+from codec_bench.models import is_custom_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import NO_CONTROL, Control
@@ -208,10 +208,10 @@ def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
 
 def _judge_name(judge: str) -> str:
     """Name a judge; custom code and files get a hash of their content."""
-    if is_own_code(judge):
+    if is_custom_code(judge):
         file, attribute = judge.partition(":")[0], judge.rpartition(":")[2]
         return f"{own_name(file.rpartition('/')[2])}:{attribute}-{code_hash(judge)[:8]}"
-    if not is_own_file(judge) or not Path(judge).is_file():
+    if not is_custom_file(judge) or not Path(judge).is_file():
         return judge
     return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
+from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code, load_attribute
 from codec_bench.machine.process_state import build_preserving_torch
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import not_discrete
@@ -134,7 +134,7 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
     chosen, bits = _without_bits({"device": device, "weights": weights, **options})
     if is_command_file(name):
         return _rounded(_load_command(name, chosen), bits)
-    entry = None if is_own_code(name) else _find(name)
+    entry = None if is_custom_code(name) else _find(name)
     if entry is None:
         return _rounded(_load_other(name, chosen), bits)
     adapter = load_attribute(TABLE[entry.family.adapter])
@@ -188,7 +188,7 @@ def describe_codec(name: str) -> CodecRow:
     Raises:
         UnknownName, UserError: as for `load_codec`.
     """
-    entry = None if is_own_code(name) or is_command_file(name) else _find(name)
+    entry = None if is_custom_code(name) or is_command_file(name) else _find(name)
     return CodecRow(name, load_codec(name).info, "") if entry is None else _row(name, entry)
 
 
@@ -238,7 +238,7 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
     """
     from codec_bench.codecs import catalogue
 
-    if name is not None and is_own_code(name):
+    if name is not None and is_custom_code(name):
         head, _, attribute = name.rpartition(":")
         path = Path(head).expanduser()
         if path.suffix == ".py" and not path.is_file():
@@ -268,7 +268,7 @@ def require_weights(name: str, *, weights: str | None = None, **options: Any) ->
         WeightsError: the weights are not on this machine.
         UserError: the codec does not take an option.
     """
-    entry = None if is_own_code(name) or is_command_file(name) else _find(name)
+    entry = None if is_custom_code(name) or is_command_file(name) else _find(name)
     if entry is None:
         return
     adapter = load_attribute(TABLE[entry.family.adapter])
@@ -290,7 +290,7 @@ def runs_on_device(name: str) -> bool:
     """
     if is_command_file(name):
         return False
-    entry = None if is_own_code(name) else _find(name)
+    entry = None if is_custom_code(name) else _find(name)
     return entry is None or load_attribute(TABLE[entry.family.adapter]).where == "device"
 
 
@@ -378,7 +378,7 @@ def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
     from codec_bench.codecs import catalogue
 
     spec = Spec.parse(name)
-    if not is_own_code(name):
+    if not is_custom_code(name):
         if spec.name not in REGISTRY.table():
             raise UnknownName("codec", name, [*codec_names(), *catalogue.families()])
         if spec.argument is not None:

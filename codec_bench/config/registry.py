@@ -50,7 +50,7 @@ class Spec:
     def parse(cls, text: str) -> Spec:
         """Split a name into its parts, or raise UserError."""
         text = text.strip()
-        if is_own_code(text):
+        if is_custom_code(text):
             return cls(text, text)
         match = _SPEC.match(text)
         if match is None:
@@ -58,7 +58,7 @@ class Spec:
         return cls(text, match["name"].strip(), match["argument"], match["point"])
 
 
-def is_own_code(text: str) -> bool:
+def is_custom_code(text: str) -> bool:
     """Whether a name is custom code (`./file.py:Class` or `package.module:Class`)."""
     head, colon, attribute = text.rpartition(":")
     return (
@@ -299,11 +299,11 @@ class Registry:
 
     def is_foreign(self, name: str) -> bool:
         """Whether a name is custom code, or added by another package."""
-        return is_own_code(name) or (name not in self.built_in and name in self.table())
+        return is_custom_code(name) or (name not in self.built_in and name in self.table())
 
     def resolve(self, name: str) -> Any:
         """The class of a name, a dotted path or a file, or an UnknownName."""
-        if is_own_code(name):
+        if is_custom_code(name):
             return load_attribute(name)
         table = self.table()
         if name not in table:

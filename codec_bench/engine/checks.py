@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.codecs.checks import finding, wrong
+from codec_bench.codecs.checks import faulty_findings, finding
 from codec_bench.codecs.checks.quick import CLIPS
-from codec_bench.codecs.checks.serialised_codes import CHECK, unsent
+from codec_bench.codecs.checks.serialised_codes import CHECK, unserialised_finding
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import CheckResult, CheckWork, Fault
@@ -51,7 +51,7 @@ class RunChecks:
         done: Collection[str] = (),
     ) -> None:
         self._dispatcher, self._pool = dispatcher, pool
-        self._parcels: dict[str, str] = {}
+        self._codes_paths: dict[str, str] = {}
         self._open: set[str] = set()
         self._sent: dict[str, tuple[str, CheckResult]] = {}
         self.results: dict[str, dict[str, Any]] = {}
@@ -59,8 +59,10 @@ class RunChecks:
             if system.stage is not None and system.name not in done:
                 key = check_key(system.stage.key)
                 self._open.add(system.name)
-                parcel = self._parcels[system.name] = os.path.abspath(folder / f"check-{len(self._parcels) + 1}.npz")
-                work = CheckWork(parcel, tuple(clips[:CLIPS]))
+                codes_path = self._codes_paths[system.name] = os.path.abspath(
+                    folder / f"check-{len(self._codes_paths) + 1}.npz"
+                )
+                work = CheckWork(codes_path, tuple(clips[:CLIPS]))
                 dispatcher.put(key, work, 0.0, partial(self._on_result, system, key), alone=True)
 
     @property
@@ -75,11 +77,11 @@ class RunChecks:
         elif not result.sent:
             self._finish(system.name, result.findings)
         elif system.runs_here:
-            self._finish(system.name, [*result.findings, unsent(Diagnostic("one_process_only"))])
+            self._finish(system.name, [*result.findings, unserialised_finding(Diagnostic("one_process_only"))])
         else:
             self._sent[system.name] = key, result
             self._dispatcher.stages[key].barred = result.process
-            work = CheckWork(self._parcels[system.name])
+            work = CheckWork(self._codes_paths[system.name])
             self._dispatcher.put(key, work, 0.0, partial(self._on_decoded, system.name), alone=True)
 
     def _on_decoded(self, name: str, result: CheckResult | Fault) -> None:
@@ -96,14 +98,14 @@ class RunChecks:
         listed = [dict(f) for f in findings]
         self.results[name] = {
             "ok": [f["check"] for f in listed if f["state"] == "ok"],
-            "findings": wrong(listed),
+            "findings": faulty_findings(listed),
             "unchecked": [
                 {"check": f["check"], "reason": f["found"]} for f in listed if f["state"] == "not applicable"
             ],
         }
         self._open.discard(name)
         with suppress(OSError):
-            os.unlink(self._parcels[name])
+            os.unlink(self._codes_paths[name])
 
     def finish(self) -> None:
         """Restart workers to decode codes in a new process; skip codecs that load slowly."""
@@ -116,7 +118,7 @@ class RunChecks:
                 stage.take(0.0)
                 del self._sent[name]
                 reason = Diagnostic("slow_to_load", load_s=result.load_s)
-                self._finish(name, [*result.findings, unsent(reason)])
+                self._finish(name, [*result.findings, unserialised_finding(reason)])
             elif not fitting[0].batches:
                 self._pool.restart(fitting[0])
 

@@ -15,7 +15,7 @@ from typing import Any
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs.checks.signals import DELAY
 from codec_bench.config.option import options_of
-from codec_bench.config.registry import code_hash, doc_summary, is_own_code, source_hash
+from codec_bench.config.registry import code_hash, doc_summary, is_custom_code, source_hash
 from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
@@ -314,7 +314,7 @@ def _fingerprint(
         codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
         if system.runs_here:
             codecs[system.name]["code"] = source_hash(system.cls) or "its source cannot be read"
-        elif system.codec is not None and is_own_code(system.codec):
+        elif system.codec is not None and is_custom_code(system.codec):
             codecs[system.name]["code"] = code_hash(system.codec)
         elif system.source is not None:
             codecs[system.name]["audio"] = data_of(system.source).fingerprint
@@ -326,7 +326,7 @@ def _fingerprint(
         **_shard(evaluation.source),
         "systems": codecs,
         "metrics": {
-            n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
+            n: m.protocol if not is_custom_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
         },
         "features": {n: f.cache_id or n for n, f in plan.features.items()},
         "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},

@@ -33,7 +33,7 @@ from codec_bench.engine.timings import Spent, describe_phase, sum_timings
 from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, compared, flagged, inputs_or_score
+from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, compare_levels, flag_doubtful, inputs_or_score
 from codec_bench.store.rows import ItemRecord, Results
 from codec_bench.store.statuses import FAILURES
 from codec_bench.text.language import base_language
@@ -328,7 +328,7 @@ class Engine:
             return
         rate = min(shared)
         sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
-        outcome.comparison = compared(*sounds, rate, generated=outcome.system.kind == "files")
+        outcome.comparison = compare_levels(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """Return the features that the metrics need of estimate and reference."""
@@ -496,7 +496,9 @@ class Engine:
         """The score to record: flagged if suspect; a failure has the worst error counts."""
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
-        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.comparison)
+        score = flag_doubtful(
+            metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.comparison
+        )
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
         elif score.status not in FAILURES:

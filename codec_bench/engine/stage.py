@@ -31,7 +31,7 @@ from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:
     from codec_bench.codecs.adapt import Coded
-    from codec_bench.codecs.checks.serialised_codes import Parcel
+    from codec_bench.codecs.checks.serialised_codes import SerialisedCodes
     from codec_bench.metrics.base import SharedResults
 
 
@@ -87,11 +87,11 @@ class CheckWork:
     """Input of a codec's check.
 
     Args:
-        parcel: file with codes for another process. A message could fill the pipe of a worker that hangs.
-        clips: audio files; empty to decode the parcel.
+        codes_path: file with codes for another process. A message could fill the pipe of a worker that hangs.
+        clips: audio files; empty to decode the file.
     """
 
-    parcel: str
+    codes_path: str
     clips: tuple[str, ...] = ()
 
 
@@ -101,7 +101,7 @@ class CheckResult:
 
     Args:
         findings: as in `codecs.checks`.
-        sent: whether there is a parcel for another process.
+        sent: whether there are serialised codes for another process.
         load_s: of the codec.
     """
 
@@ -113,18 +113,18 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """A step of a codec's checks; `parcel`: codes of another process to decode."""
+    """A step of a codec's checks; `serialised`: codes of another process to decode."""
 
     step: str
-    parcel: Parcel | None = None
+    serialised: SerialisedCodes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """Sections of a step's results; `parcel`: codes for another process to decode."""
+    """Sections of a step's results; `serialised`: codes for another process to decode."""
 
     sections: dict[str, dict[str, Any]]
-    parcel: Parcel | None
+    serialised: SerialisedCodes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +218,11 @@ class CheckStage:
         """Check a codec on clips, or decode items that another process encoded."""
         from codec_bench.codecs.checks import finding
         from codec_bench.codecs.checks.quick import quick_check
-        from codec_bench.codecs.checks.serialised_codes import Parcel, unpack, unsent
+        from codec_bench.codecs.checks.serialised_codes import SerialisedCodes, unpack, unserialised_finding
 
         result = partial(CheckResult, process=os.getpid(), load_s=self._load_s)
         if not work.clips:
-            return result((unpack(self._codec, Parcel.read(work.parcel)),), False)
+            return result((unpack(self._codec, SerialisedCodes.read(work.codes_path)),), False)
         clips = []
         for path in work.clips:
             with suppress(UserError):  # the item of this file says why it cannot be read
@@ -232,8 +232,8 @@ class CheckStage:
             return result((nothing,), False)
         findings, sent = quick_check(self._codec, clips)
         if isinstance(sent, Diagnostic):
-            return result((*findings, unsent(sent)), False)
-        sent.write(work.parcel)
+            return result((*findings, unserialised_finding(sent)), False)
+        sent.write(work.codes_path)
         return result(tuple(findings), True)
 
 
@@ -249,9 +249,9 @@ class StepStage:
         return [self._do(work) for work in works], {}
 
     def _do(self, work: StepWork) -> StepResult:
-        if work.parcel is not None:
-            self._program.parcel = work.parcel
-        return StepResult(self._program.sections(work.step), self._program.parcel)
+        if work.serialised is not None:
+            self._program.serialised = work.serialised
+        return StepResult(self._program.sections(work.step), self._program.serialised)
 
 
 class FeatureStage:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from codec_bench.codecs import catalogue, has_codec, is_command_file
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_own_code
+from codec_bench.config.registry import is_custom_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
 from codec_bench.messages.errors import UserError
@@ -84,7 +84,7 @@ class System:
     def names_itself(self) -> bool:
         """Whether the row has the name that the codec declares."""
         is_custom = self.live is not None or (
-            self.codec is not None and (is_own_code(self.codec) or is_command_file(self.codec))
+            self.codec is not None and (is_custom_code(self.codec) or is_command_file(self.codec))
         )
         return self.kind == "codec" and is_custom and not self.titled
 
@@ -245,7 +245,7 @@ def _named_system(name: Any, spec: str) -> System:
 
 def _is_registered(name: str) -> bool:
     try:
-        return not is_own_code(name) and has_codec(name)
+        return not is_custom_code(name) and has_codec(name)
     except UserError:  # it is no name of a codec at all
         return False
 
@@ -271,12 +271,12 @@ def _importable(cls: type) -> str | None:
 
 
 def _is_path(text: str) -> bool:
-    return is_command_file(text) or (is_own_code(text) and text.rpartition(":")[0].endswith(".py"))
+    return is_command_file(text) or (is_custom_code(text) and text.rpartition(":")[0].endswith(".py"))
 
 
 def _file_of(text: str) -> str:
     """Return the file of `FILE.py:CLASS` or of a command file's name."""
-    if is_own_code(text):
+    if is_custom_code(text):
         text = text.rpartition(":")[0]
     elif is_command_file(text):
         text = text.partition("@")[0]
@@ -288,7 +288,7 @@ def resolve_codec(codec: str) -> Hashable:
     if _is_path(codec):
         file = _file_of(codec)
         return str(Path(file).resolve()), os.path.expanduser(codec)[len(file) :]
-    if is_own_code(codec) or (entry := catalogue.find(codec)) is None:
+    if is_custom_code(codec) or (entry := catalogue.find(codec)) is None:
         return codec
     return entry.family.adapter, json.dumps(entry.options, sort_keys=True)
 

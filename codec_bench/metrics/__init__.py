@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
 from codec_bench.config.option import names
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
+from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code
 from codec_bench.features.scorers import SCORERS
 from codec_bench.machine.process_state import build_preserving_torch
 from codec_bench.messages.errors import MissingExtra, UserError
@@ -308,7 +308,7 @@ def build_metric(text: str) -> Metric:
         from codec_bench.metrics.versa import VersaMetric
 
         return VersaMetric(spec.name, spec.argument)
-    if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
+    if not is_custom_code(spec.name) and spec.name not in REGISTRY.table():
         from codec_bench.messages.errors import UnknownName
 
         raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS, *group_names()])

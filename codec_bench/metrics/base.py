@@ -320,7 +320,7 @@ class ComparedLevels(NamedTuple):
 NOT_COMPARED = ComparedLevels()
 
 
-def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
+def compare_levels(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
     """Check whether an estimate follows its reference, or lacks its speech, by levels.
 
     Args:
@@ -336,7 +336,7 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, gener
     return ComparedLevels(mismatch, NO_SPEECH.get(lacks or ""), generated)
 
 
-def flagged(
+def flag_doubtful(
     metric: Metric,
     score: Score,
     *,

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from codec_bench.config.registry import Spec, is_own_code
+from codec_bench.config.registry import Spec, is_custom_code
 from codec_bench.features.recognisers.names import RECOGNISERS
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.messages.errors import UserError
@@ -30,7 +30,7 @@ def recognisers_in(variant: str) -> list[str]:
         UserError: one of them is named twice.
     """
     names: list[str] = []
-    own_file = is_own_code(variant) and Path(variant.rpartition(":")[0]).is_file()  # its path may have a plus
+    own_file = is_custom_code(variant) and Path(variant.rpartition(":")[0]).is_file()  # its path may have a plus
     for token in [variant] if own_file else variant.split("+"):
         if names and "@" in names[-1] and not _is_recogniser(token):
             names[-1] += f"+{token}"
@@ -75,7 +75,7 @@ def _is_recogniser(text: str) -> bool:
 
     name = text.partition("@")[0].strip()
     known = name in features.REGISTRY.table() or name in config_names("recogniser")
-    return known or is_own_code(name) or name.startswith(RECOGNISERS)
+    return known or is_custom_code(name) or name.startswith(RECOGNISERS)
 
 
 class _Consensus(Metric):

@@ -43,7 +43,7 @@ def needs_target(metric: Metric) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SampleFields:
     """Which fields some samples have.
 
     Args:
@@ -62,13 +62,13 @@ class GroupConditions:
     """The data and systems for which the metrics of a group are chosen.
 
     Args:
-        held: each combination of the samples' fields, once.
+        fields: each combination of the samples' fields, once.
         coded: whether codecs are measured; if not, no bits are sent.
         options: arguments of features by name, such as {"utmos": {"weights": "folder"}}.
         prompted: whether the reference audio is a voice prompt with other words.
     """
 
-    held: tuple[Held, ...]
+    fields: tuple[SampleFields, ...]
     coded: bool = True
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     prompted: bool = False
@@ -83,7 +83,7 @@ class GroupConditions:
         prompted: bool = False,
     ) -> GroupConditions:
         """Collect the combinations of fields in these samples."""
-        kinds = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
+        kinds = {SampleFields(one.audio is not None, one.text is not None, one.language) for one in samples}
         return cls(tuple(sorted(kinds, key=repr)), coded, options or {}, prompted)
 
 
@@ -122,7 +122,7 @@ def names_group(text: str) -> bool:
     return True
 
 
-def without_groups(
+def expand_groups(
     chosen: Sequence[str], material: GroupConditions, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
     """Replace group names by their members that can be measured on these data.
@@ -201,7 +201,7 @@ def _obstacle(metric: Metric, material: GroupConditions) -> str | None:
         return "no codec is measured, so that no bits are sent"
     if material.prompted and needs_target(metric):
         return NEEDS_TARGET
-    measured = [one for one in material.held if one.reference or metric.kind != "pair"]
+    measured = [one for one in material.fields if one.reference or metric.kind != "pair"]
     if not measured:
         return "the data hold no reference audio"
     try:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
-from codec_bench.config.registry import Registry, is_own_code, load_attribute
+from codec_bench.config.registry import Registry, is_custom_code, load_attribute
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import LookedUp, Served
@@ -124,12 +124,12 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
         UserError: an option is unknown or missing, or your code is not a model.
     """
     chosen = dict(options or {})
-    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+    if is_custom_code(name) or (not is_custom_file(name) and name in REGISTRY.table()):
         return _build(REGISTRY.resolve(name), name, ModelInfo(name), chosen, device)
     config = _config(name)
     factory = load_attribute(KINDS[config.kind])
     # Paths in a user's config are relative to the config.
-    extra = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(factory) else {}
+    extra = {"folder": str(Path(name).parent)} if is_custom_file(name) and "folder" in _parameters(factory) else {}
     options = _merged({**extra, **_prices(config, chosen), **config.options}, chosen)
     return _build(factory, name, config.info(own_name(name)), options, device)
 
@@ -146,7 +146,7 @@ def model_info(name: str) -> ModelInfo:
         UnknownName: as `load_model`.
         UserError: the config does not follow the layout.
     """
-    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+    if is_custom_code(name) or (not is_custom_file(name) and name in REGISTRY.table()):
         return ModelInfo(name)
     return _config(name).info(own_name(name))
 
@@ -158,7 +158,7 @@ def model_prices(name: str) -> Mapping[str, Any] | None:
         UnknownName: as `load_model`.
         UserError: the config does not follow the layout.
     """
-    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+    if is_custom_code(name) or (not is_custom_file(name) and name in REGISTRY.table()):
         return None
     return _config(name).prices
 
@@ -189,7 +189,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
     config, chosen = _config(name), dict(options or {})
     for role in ("recogniser", "llm") if config.kind == "cascade" else ():
         inner = str(chosen.get(role) or config.options.get(role) or "")
-        if is_own_file(inner) or inner in config_names("model"):
+        if is_custom_file(inner) or inner in config_names("model"):
             check_served(inner, chosen.get(f"{role}_options") or config.options.get(f"{role}_options"), today=today)
     served, day = config.served, today or date.today()
     address = chosen.get("base_url") or config.options.get("base_url")
@@ -225,22 +225,22 @@ def successor(name: str) -> str | None:
 
 
 def _has_config(name: str) -> bool:
-    return not is_own_code(name) and (is_own_file(name) or name not in REGISTRY.table())
+    return not is_custom_code(name) and (is_custom_file(name) or name not in REGISTRY.table())
 
 
-def is_own_file(name: str) -> bool:
+def is_custom_file(name: str) -> bool:
     """Whether a name is the path of a user's config."""
     return name.endswith((SUFFIX, ".yml"))
 
 
 def own_name(name: str) -> str:
     """Return a model's name in results: the stem of a user's file, else the name."""
-    return Path(name).stem if is_own_file(name) else name
+    return Path(name).stem if is_custom_file(name) else name
 
 
 def _config(name: str) -> ModelConfig:
     """Read a model's configuration from a YAML file or the registered ones."""
-    if is_own_file(name):
+    if is_custom_file(name):
         document = load_yaml(name)
         if not isinstance(document, dict):
             raise UserError("mapping_expected", path=name, type=type(document).__name__)
@@ -372,7 +372,7 @@ __all__ = [
     "ModelInfo",
     "ModelRow",
     "check_served",
-    "is_own_file",
+    "is_custom_file",
     "list_models",
     "load_model",
     "model_info",

@@ -9,11 +9,11 @@ from itertools import count
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.config.registry import is_own_code
+from codec_bench.config.registry import is_custom_code
 from codec_bench.features.recognisers.names import resolve_recognisers
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.models import is_own_file, load_model, model_names
+from codec_bench.models import is_custom_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.recogniser import Recogniser
 from codec_bench.types import Message, Request, Response, Sound
@@ -184,7 +184,7 @@ class Cascade(Model):
 
 def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
     """Return the first stage: a model that transcribes, or a recogniser."""
-    is_model = is_own_code(name) or is_own_file(name) or (name in model_names() and not _is_feature(name))
+    is_model = is_custom_code(name) or is_custom_file(name) or (name in model_names() and not _is_feature(name))
     if is_model:
         model = load_model(name, options)
         if model.info.reads != "fields" or "audio" not in model.info.inputs or "text" not in model.info.outputs:

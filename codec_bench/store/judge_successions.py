@@ -64,7 +64,7 @@ class Succession:
 
     def words_in(self, factor: float) -> str:
         """As `words`, with the difference in another unit: `factor` times the rubric's."""
-        old, new = self.called
+        old, new = self.display_names
         offset = self.offset
         if offset.value is None:
             return f"{old} and {new} marked no answer both"
@@ -74,7 +74,7 @@ class Succession:
         return f"by {new}, {sign} {abs(factor * offset.value):.2f}{margin} relative to {old}"
 
     @property
-    def called(self) -> tuple[str, str]:
+    def display_names(self) -> tuple[str, str]:
         """The names of the old and the new judge.
 
         If both have one label, the model names that the service reported are added.
@@ -86,7 +86,7 @@ class Succession:
 
     def name_of(self, judge: str, served: Sequence[str]) -> str | None:
         """A judge's name here, by label and served model names (may be empty), or None."""
-        for label, known, name in zip((self.old, self.new), self.served, self.called):
+        for label, known, name in zip((self.old, self.new), self.served, self.display_names):
             if judge == label and (not served or not known or set(served) <= set(known)):
                 return name
         return None

@@ -140,7 +140,7 @@ def read_parts(folders: Sequence[Path]) -> ShardRuns:
             wrong.append(error.message)
     if shards:
         wrong += _foreign(shards)
-        wrong += _doubled(shards)
+        wrong += _list_duplicates(shards)
     if wrong or not shards:
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
         causes = "; ".join(wrong[:10]) + more
@@ -175,7 +175,7 @@ def _foreign(shards: Sequence[ShardRun]) -> list[str]:
     ]
 
 
-def _doubled(shards: Sequence[ShardRun]) -> list[str]:
+def _list_duplicates(shards: Sequence[ShardRun]) -> list[str]:
     places: dict[tuple[str, str], list[str]] = {}
     for run in shards:
         places.setdefault((_digest(run.fingerprint), run.shard), []).append(f"'{run.folder}'")

@@ -1,7 +1,7 @@
 """Text comparison: named normalisers, rules, and error rates as counts that add.
 
 Which file to open
-    `normalise.py` composes normalisers of steps in `own_steps.py`, `cardinals.py` (numbers as words), `numbers_en.py`,
+    `normalise.py` composes normalisers of steps in `basic_steps.py`, `cardinals.py` (numbers as words), `numbers_en.py`,
     `numbers_ko.py` and `numbers_zh.py` (what is around digits), `spelling_variants.py` (spellings of the same speech),
     `published_steps.py` and `open_asr.py`. `whisper.py` is Whisper's English rule. `rule.py` has the class of a rule,
     `rules.py` the project's own rules, `published_rules.py` others' rules. `error_rate.py` counts errors.

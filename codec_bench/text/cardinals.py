@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 
-from codec_bench.text.own_steps import Step
+from codec_bench.text.basic_steps import Step
 
 FILE = files("codec_bench.text").joinpath("cardinals.csv")
 LARGEST = 9_999

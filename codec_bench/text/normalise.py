@@ -32,8 +32,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from codec_bench.messages.errors import UnknownName
-from codec_bench.text import cardinals, open_asr, own_steps, published_steps, spelling_variants
-from codec_bench.text.own_steps import Step
+from codec_bench.text import basic_steps, cardinals, open_asr, published_steps, spelling_variants
+from codec_bench.text.basic_steps import Step
 from codec_bench.text.whisper import REMEMBERED, whisper_en
 
 
@@ -59,7 +59,13 @@ def _built(name: str) -> Step:
     return _STEPS[name]()
 
 
-_STEPS = {**own_steps.STEPS, **cardinals.steps(), **spelling_variants.STEPS, **published_steps.STEPS, **open_asr.STEPS}
+_STEPS = {
+    **basic_steps.STEPS,
+    **cardinals.steps(),
+    **spelling_variants.STEPS,
+    **published_steps.STEPS,
+    **open_asr.STEPS,
+}
 
 
 @cache

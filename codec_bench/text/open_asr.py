@@ -15,7 +15,7 @@ from collections.abc import Callable
 from difflib import SequenceMatcher
 from functools import partial
 
-from codec_bench.text.own_steps import Step, optional
+from codec_bench.text.basic_steps import Step, optional
 
 VERSIONS = ("2026-03-23", "2026-04-22", "2026-06-11", "2026-06-22")
 LANGUAGES = ("de", "es", "fr", "it", "pt")

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import partial
 
-from codec_bench.text.own_steps import Step, optional, squeeze
+from codec_bench.text.basic_steps import Step, optional, squeeze
 
 CHINESE_PUNCTUATION = "＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､\u3000、〃〈〉《》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·．！？｡。"
 """The characters that zhon 2.1.1 counts as Chinese punctuation, including the ideographic space."""

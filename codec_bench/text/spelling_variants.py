@@ -28,8 +28,8 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 
+from codec_bench.text.basic_steps import Step
 from codec_bench.text.cardinals import load
-from codec_bench.text.own_steps import Step
 
 Table = tuple[tuple[str, str], ...]
 

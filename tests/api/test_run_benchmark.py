@@ -18,7 +18,7 @@ from refusals import Containing, refuses
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
-from codec_bench.benchmark.metrics.accuracy import DOUBLED
+from codec_bench.benchmark.metrics.accuracy import TWO_CORRECT_OPTIONS
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
 from codec_bench.messages.errors import RunMismatch
@@ -579,7 +579,9 @@ def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tm
     # The third question holds its answer twice, so that a guess is right in two of four.
     assert (entry["n"], entry["failed"], entry["chance"]) == (3, 1, 0.5)
     assert entry["policies"]["official"] == {"toolkit": "Theirs", "counts": "as-wrong", "value": 0.25}
-    assert [reason["reason"] for reason in row["failures"]["reasons"] if reason["status"] == "flagged"] == [DOUBLED]
+    assert [reason["reason"] for reason in row["failures"]["reasons"] if reason["status"] == "flagged"] == [
+        TWO_CORRECT_OPTIONS
+    ]
     text = "with failures left out and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
     page = (mine(tmp_path / "out") / "report.html").read_text("utf-8")
     assert '<span class="count quiet">chance 0.50</span>' in page and text in page

@@ -269,10 +269,10 @@ def test_a_control_is_never_mistaken_for_a_result(of_listener, tmp_path):
         ("control: options alone",),
     }
     assert not any(row.compared for row in others)
-    ((value, ends),) = mine.beyond.values()
+    ((value, ends),) = mine.gains_over_text.values()
     alone = controls(outcome)["text alone"]
     assert float(value) == pytest.approx(100 * alone.difference, abs=0.01) and ends[0] > 0
-    assert mine.beyond_the_text.startswith(f"+{value} [")
+    assert mine.gain_over_text.startswith(f"+{value} [")
     rows = {(row.id, row.extra) for row in complete.rows()}
     assert any(json.loads(extra)["control: text alone"] == "right" for _, extra in rows)
     assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())

@@ -94,7 +94,7 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
     each = metric(estimate=[sound] * 2, text=["hello", "hello"], language=["en", "de"])
     assert [row["wer[pocketsphinx]"].status for row in each][1] == "refused"
     assert one[0]["wer[pocketsphinx]"] == one[1]["wer[pocketsphinx]"] == each[0]["wer[pocketsphinx]"]
-    custom = load_metric(f"{Path(__file__).parent / 'assets' / 'own_metric.py'}:SpeakerLength")
+    custom = load_metric(f"{Path(__file__).parent / 'assets' / 'custom_metric.py'}:SpeakerLength")
     for speaker, expected in (("anna", [4, 4]), (["anna", "li"], [4, 2])):
         rows = custom(estimate=[sound] * 2, speaker=speaker)
         assert [score.value for row in rows for score in row.values()] == expected

@@ -97,10 +97,10 @@ def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good
             assert reason in score.reason
             assert id in score.reason, "the sentence names the item"
             assert "\n" not in score.reason
-    doubled = [s for s in run.scores("opus-12k", "stoi") if "good" in (s.reason or "")]
+    duplicates = [s for s in run.scores("opus-12k", "stoi") if "good" in (s.reason or "")]
     broken = [s for s in run.scores("opus-12k", "stoi") if "JSON" in (s.reason or "")]
-    assert len(doubled) == 1 and len(broken) == 1
-    assert doubled[0].status == broken[0].status == "failed"
+    assert len(duplicates) == 1 and len(broken) == 1
+    assert duplicates[0].status == broken[0].status == "failed"
     # Samples that are unusual but correct have numbers.
     for id in ("good", "loud", "eight", "high", "ünï cødé 北京"):
         for metric in metrics:

@@ -17,7 +17,7 @@ from codec_bench.codecs.checks import TO_DO
 from codec_bench.metrics import TABLE, TOPICS
 from codec_bench.store.rows import TABLE_COLUMNS
 
-CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "custom_code.py"
 
 
 @pytest.fixture(scope="module")

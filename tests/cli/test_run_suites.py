@@ -196,8 +196,10 @@ def query(which, mirror, server, command, tmp_path):
         text = verdicts("first", tmp_path, name, benchmark)
         assert [text[row] for row in (0, 2, 3, miniature.NO_SOUND)] == [{"best"}, {"best"}, {"best"}, {"failed"}], name
         assert text[WRONG_ROW] <= {"worse", "unparsed"}, name
-        unsent = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
-        assert text[miniature.NO_REFERENCE] <= unsent | ({"best"} if "rating" in benchmark.primary else set()), name
+        without_answer = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
+        assert text[miniature.NO_REFERENCE] <= without_answer | (
+            {"best"} if "rating" in benchmark.primary else set()
+        ), name
     requested = len(server.requests)
     _, again, _ = command(*arguments(which, mirror, server, "second", "--reuse-answers"))
     assert len(server.requests) == requested

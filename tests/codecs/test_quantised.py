@@ -11,7 +11,7 @@ from refusals import Containing, refuses
 from codec_bench import Audio, Inputs, evaluate, load_codec, profile
 from codec_bench.api.check_codec import check_codec
 from codec_bench.codecs.adapt import CodecFault, fault_of, reconstruct
-from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks import faulty_findings
 from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised
@@ -110,10 +110,10 @@ def test_bad_input_is_one_sentence():
 
 def test_validate_passes_a_continuous_codec_and_names_one_whose_batches_leak():
     by_name = {f["check"]: f for f in check_codec(codec=f"{CODECS}:Blocks")}
-    assert not wrong(by_name.values())
+    assert not faulty_findings(by_name.values())
     assert (by_name["bitrate label"]["state"], by_name["bitrate label"]["found"]) == ("not applicable", SENTENCE)
     assert by_name["batch"]["state"] == by_name["decoded elsewhere"]["state"] == "ok"
-    checks = {f["check"] for f in wrong(check_codec(codec=f"{CODECS}:Leaking"))}
+    checks = {f["check"] for f in faulty_findings(check_codec(codec=f"{CODECS}:Leaking"))}
     assert "batch" in checks
 
 

@@ -10,7 +10,7 @@ import pytest
 from codec_bench.api.evaluate import evaluate
 from codec_bench.engine import pool
 
-CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "custom_code.py"
 
 
 @pytest.fixture

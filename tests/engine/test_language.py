@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.data import open_source
 
-CUSTOM_CODE = Path(__file__).parent / "assets" / "own_recogniser.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "custom_recogniser.py"
 LISTENER = f"{CUSTOM_CODE}:Listener"
 
 

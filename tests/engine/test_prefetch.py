@@ -21,7 +21,7 @@ def entries(*paths):
     return [(number, Sample(f"u{number}", path), []) for number, path in enumerate(paths)]
 
 
-def all_of(held):
+def drain(held):
     """Every entry, with its file's content or the reason, in the order in which they come."""
     by_name = {}
     end = time.monotonic() + 30
@@ -60,7 +60,7 @@ def test_members_of_one_tar_file_are_fetched_together(fetches):
     places = [(512, 100), (1536, 50), (2048, 10)]
     members = [str(TarMember("s3://b/a.tar", begin, size, f"{n}.flac")) for n, (begin, size) in enumerate(places)]
     far = str(TarMember("s3://b/a.tar", 12_000_000, 5, "far.flac"))
-    result = all_of(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
+    result = drain(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
     complete = bytes(range(256)) * 64
     assert [result[f"u{n}"] for n in range(3)] == [complete[begin : begin + size] for begin, size in places]
     assert sorted(fetches, key=lambda call: call[:2]) == [
@@ -71,9 +71,7 @@ def test_members_of_one_tar_file_are_fetched_together(fetches):
 
 
 def test_what_is_here_passes_and_what_cannot_be_fetched_is_a_reason(fetches):
-    result = all_of(
-        SamplePrefetch(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac")))
-    )
+    result = drain(SamplePrefetch(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac"))))
     assert result["u0"] == "/here/a.flac" and result["u3"] == "/here/b.flac"
     assert result["u1"] == "'s3://b/bad.flac' is not there" and len(result["u2"]) == 256 * 64
 
@@ -87,6 +85,6 @@ def test_what_is_held_is_bounded_and_removed(fetches, monkeypatch):
         held._collect()
         time.sleep(0.001)
     assert len(fetches) == 5 and len(os.listdir(held._folder)) == 5
-    assert len(all_of(held)) == 50 and not os.path.exists(held._folder)
+    assert len(drain(held)) == 50 and not os.path.exists(held._folder)
     monkeypatch.setattr(prefetch, "HELD_BYTES", 1)
-    assert len(all_of(SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(20))))))) == 20
+    assert len(drain(SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(20))))))) == 20

@@ -14,10 +14,10 @@ from codec_bench.audio.level_checks import LEAST_SHARE, MISSING_SHARE, NO_SPEECH
 from codec_bench.data import open_source
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics import TABLE, build_metric, weights_of
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flag_doubtful
 from codec_bench.types import Score
 
-SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'own_code.py'}:OneWordReader"
+SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'custom_code.py'}:OneWordReader"
 NOT_READ = ["bitrate"]
 """It does not rest on the sound."""
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
@@ -80,7 +80,7 @@ def silent_run(tmp_path_factory):
     chosen = [by_length[0], next(id for id in by_length if length[id] > 3)]
     assert length[chosen[0]] <= 3
     run = evaluate(
-        codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent",
+        codec=f"{Path(__file__).parent / 'assets' / 'custom_code.py'}:FallsSilent",
         data=[s for s in samples if s.id in chosen],
         metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED], out=tmp_path_factory.mktemp("silent") / "run",
         page=False, cache=False,
@@ -164,7 +164,7 @@ def test_a_metric_that_is_called_says_so_too():
 )
 def test_uncertain_scores(name, estimate, reference, flag):
     metric = build_metric(name)
-    doubted = lambda score: flagged(metric, score, estimate_silent=estimate, reference_silent=reference)  # noqa: E731
+    doubted = lambda score: flag_doubtful(metric, score, estimate_silent=estimate, reference_silent=reference)  # noqa: E731
     assert doubted(Score.ok(1.0, "p", detail={"frames": 3})).detail == {"frames": 3, **({"flag": flag} if flag else {})}
     assert doubted(Score.undefined("silent", "p")).detail == {}
     assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}

@@ -18,7 +18,7 @@ from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import check_name, name_systems, read_generated, read_systems, split_name
 from codec_bench.messages import Diagnostic
 
-CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "custom_code.py"
 
 
 def load_own(name="own_code_of_the_caller"):

@@ -13,7 +13,7 @@ import soundfile
 from codec_bench.audio.level_checks import NO_SPEECH
 from codec_bench.data import open_source
 from codec_bench.metrics import TABLE, build_metric
-from codec_bench.metrics.base import SILENT_ESTIMATE, ComparedLevels, flagged
+from codec_bench.metrics.base import SILENT_ESTIMATE, ComparedLevels, flag_doubtful
 from codec_bench.types import Score
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "worse_estimates.py"
@@ -109,7 +109,7 @@ def test_metrics_whose_weights_are_missing_here_are_flagged_by_levels_too():
     for name in others:
         metric = build_metric("lid[whisper-tiny]" if name == "lid" else name)
         score = Score.ok(1.0, metric.protocol)
-        silent = flagged(metric, score, estimate_silent=True, reference_silent=False)
+        silent = flag_doubtful(metric, score, estimate_silent=True, reference_silent=False)
         assert silent.detail["flag"] == SILENT_ESTIMATE, name
-        other = flagged(metric, score, estimate_silent=False, reference_silent=False, comparison=mismatched)
+        other = flag_doubtful(metric, score, estimate_silent=False, reference_silent=False, comparison=mismatched)
         assert other.detail["flag"] == NO_SPEECH["unlike"], name

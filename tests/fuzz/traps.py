@@ -89,7 +89,7 @@ class Pickles(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads the file as everything that it may stand in the place of: no command runs."""
-        from codec_bench.codecs.checks.serialised_codes import Parcel
+        from codec_bench.codecs.checks.serialised_codes import SerialisedCodes
         from codec_bench.engine.cache import unpack
         from codec_bench.features.dnsmos_pro import tensors_of
         from codec_bench.weights.kmeans import load_centres
@@ -103,7 +103,7 @@ class Pickles(Target):
             with suppress(*self.allowed):
                 read()
         with suppress(Exception):  # a file of this program's own, which may end in any exception but runs nothing
-            Parcel.read(path)
+            SerialisedCodes.read(path)
         assert not self.touched.exists(), "a command was run"
 
 

@@ -13,7 +13,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "custom_code.py"
 REWORDED = """
 import codec_bench.messages as messages
 

@@ -32,7 +32,7 @@ TEN_HOURS = 10 * 3600 * 86
 
 
 @triton.jit
-def _doubled(x, y, count, BLOCK: tl.constexpr, MASKED: tl.constexpr):
+def _double(x, y, count, BLOCK: tl.constexpr, MASKED: tl.constexpr):
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if MASKED:
         tl.store(y + position, 2 * tl.load(x + position, mask=position < count), mask=position < count)
@@ -90,7 +90,7 @@ def options(*shape, dtype=torch.float32):
 
 def test_a_clean_launch_gives_its_numbers(complete):
     x, y = options(1000), torch.empty(1000, device="cuda:0")
-    launching(_doubled)[(4,)](x, y, 1000, BLOCK=256, MASKED=True)
+    launching(_double)[(4,)](x, y, 1000, BLOCK=256, MASKED=True)
     assert torch.equal(y.numbers(), 2 * torch.arange(1000.0))
     count = torch.zeros(1, dtype=torch.int64, device="cuda:0")
     launching(_counted)[(100,)](count, ATOMIC=True)
@@ -100,7 +100,7 @@ def test_a_clean_launch_gives_its_numbers(complete):
 FAULTS = {
     "24 numbers are written beyond the end": (
         "writes 24 numbers outside 'y'",
-        lambda x: launching(_doubled)[(4,)](x, torch.empty_like(x), 1000, BLOCK=256, MASKED=False),
+        lambda x: launching(_double)[(4,)](x, torch.empty_like(x), 1000, BLOCK=256, MASKED=False),
     ),
     "a number before the first is read": (
         "reads 1 numbers outside 'x'", lambda x: launching(_before)[(1,)](x[8:], torch.empty_like(x), BLOCK=64),

@@ -12,10 +12,10 @@ from refusals import Containing, refuses
 from codec_bench import evaluate, metrics
 from codec_bench.messages.errors import Note, UnknownName
 from codec_bench.metrics import TABLE, TOPICS, build_metric, group_names
-from codec_bench.metrics.groups import GroupConditions, Held, group_metrics, without_groups
+from codec_bench.metrics.groups import GroupConditions, SampleFields, expand_groups, group_metrics
 from codec_bench.store.folders import started_fingerprint
 
-ENGLISH = GroupConditions((Held(True, True, "en"),))
+ENGLISH = GroupConditions((SampleFields(True, True, "en"),))
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def expanded(*names, material=ENGLISH, start=None):
     """The metrics of names, and what was said of them."""
     with warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", Note)
-        result = without_groups(list(names), material, start)
+        result = expand_groups(list(names), material, start)
     return result, [str(one.message) for one in text if issubclass(one.category, Note)]
 
 
@@ -66,16 +66,16 @@ def test_metrics_whose_brackets_name_a_model_stand_in_their_group_with_one_that_
 
 
 def test_a_group_follows_the_data():
-    alone = GroupConditions((Held(False, False, "en"),), coded=False)
+    alone = GroupConditions((SampleFields(False, False, "en"),), coded=False)
     result, (text,) = expanded("quality", material=alone)
     assert "stoi" not in result.metrics and "dnsmos_sig" in result.metrics
     assert "the data hold no reference audio" in text
-    mixed = GroupConditions((Held(False, False, "en"), Held(True, False, "en")))
+    mixed = GroupConditions((SampleFields(False, False, "en"), SampleFields(True, False, "en")))
     assert "stoi" in expanded("quality", material=mixed)[0].metrics, "what some samples allow is measured on them"
     with refuses("nothing_of_group", reasons=Containing("no codec is measured")):
         expanded("rate", material=alone)
     assert expanded("rate")[0].metrics == ["bitrate"]
-    german = GroupConditions((Held(True, True, "de"),))
+    german = GroupConditions((SampleFields(True, True, "de"),))
     assert not any(name.endswith("[pocketsphinx]") for name in expanded("all-offline", material=german)[0].metrics)
 
 

@@ -32,7 +32,7 @@ from codec_bench.store.rows import NUMBERS, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
-CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "custom_code.py"
 REQUESTED = (
     "system,id,metric,value,status,code,reason,protocol,numerator,denominator,speaker,language,duration_s,"
     "reference_duration_s,text,transcript,text_normalised,transcript_normalised,detail,extra,suspect,judge"

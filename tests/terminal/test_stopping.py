@@ -19,7 +19,7 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.data import open_source
 from codec_bench.engine import pool
 
-CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+CUSTOM_CODE = Path(__file__).parents[1] / "engine" / "assets" / "custom_code.py"
 INTERRUPTING = '''
 
 import signal

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.text import normalise, own_steps, rules
+from codec_bench.text import basic_steps, normalise, rules
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
 from codec_bench.text.language import script_language
 from codec_bench.text.normalise import get_normaliser
@@ -240,9 +240,9 @@ def test_a_missing_package_is_named(monkeypatch):
     def absent(module):
         raise ImportError(module)
 
-    monkeypatch.setattr(own_steps, "import_module", absent)
+    monkeypatch.setattr(basic_steps, "import_module", absent)
     with refuses("package_not_installed", hint="codec-bench[text]"):
-        own_steps.STEPS["wetext-zh"]()
+        basic_steps.STEPS["wetext-zh"]()
 
 
 def test_weighted_means_leave_out_what_has_no_value():

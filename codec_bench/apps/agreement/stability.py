@@ -134,9 +134,9 @@ def metric_stability(
 def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
     """Return the metrics that score single clips; UserError for a named one of sets."""
     from codec_bench.metrics import build_metric, expand
-    from codec_bench.metrics.groups import GroupConditions, names_group, without_groups
+    from codec_bench.metrics.groups import GroupConditions, expand_groups, names_group
 
-    metric_names = without_groups(chosen, GroupConditions.of(samples, coded=False)).metrics
+    metric_names = expand_groups(chosen, GroupConditions.of(samples, coded=False)).metrics
     of_sets = [text for text in metric_names if build_metric(expand([text])[0]).aggregate not in ("mean", "ratio")]
     if refused := [text for text in of_sets if text in chosen and not names_group(text)]:
         raise UserError("no_value_for_one_clip", metric=refused[0])

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from codec_bench.apps.building.recipe_spoken import Used
 from codec_bench.benchmark.asking.sending import send_request
-from codec_bench.config.registry import is_own_code
+from codec_bench.config.registry import is_custom_code
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -47,7 +47,7 @@ class ModelCalls:
         Raises:
             UserError: the model does not support the language; or as `load_model` and `Model.start`.
         """
-        is_local = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
+        is_local = is_custom_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
         model = load_model(str(folder / used.model) if is_local else used.model, used.options)
         known = model.info.languages
         if language is not None and known and base_language(language) not in map(base_language, known):

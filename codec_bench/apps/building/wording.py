@@ -15,8 +15,8 @@ from functools import cache
 from itertools import chain, combinations
 
 from codec_bench.messages import Diagnostic
+from codec_bench.text.basic_steps import STEPS, optional
 from codec_bench.text.language import base_language
-from codec_bench.text.own_steps import STEPS, optional
 
 SCRIPTS = {"en": ("LATIN",), "zh": ("CJK", "LATIN")}
 """The scripts allowed in texts of a language; other languages are not checked."""

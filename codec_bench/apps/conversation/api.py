@@ -37,7 +37,7 @@ from codec_bench.apps.conversation.user import ReplayedUser, ScriptedUser, Sound
 from codec_bench.apps.conversation.voice import release_utmos, voice
 from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_own_code
+from codec_bench.config.registry import is_custom_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import describe_machine
 from codec_bench.features.base import Feature
@@ -175,7 +175,7 @@ def converse(
             check_served(name, model_options)
         one = load_model(name, model_options, device=device)
         # Own code is named by a path, which cannot name a session's folder.
-        loaded[one.info.name if is_own_code(name) else system] = _conversing(one, speaks, end_of_turn)
+        loaded[one.info.name if is_custom_code(name) else system] = _conversing(one, speaks, end_of_turn)
     identity = {
         "command": "converse",
         "script": json.loads(script.model_dump_json()),

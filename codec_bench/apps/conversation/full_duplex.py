@@ -262,7 +262,10 @@ def official_values(
 
 
 def _timing(session: Session) -> Iterator[Value]:
-    user, model = speech_by_silero(session.user, session.rate_hz), speech_by_silero(session.heard, session.heard_hz)
+    user, model = (
+        speech_by_silero(session.user, session.rate_hz),
+        speech_by_silero(session.output, session.output_rate_hz),
+    )
     stops, gaps = timing(user, model)
     for name, intervals in (("stop_latency_s", stops), ("response_latency_s", gaps)):
         for number, (begin, end) in enumerate(intervals):
@@ -270,7 +273,7 @@ def _timing(session: Session) -> Iterator[Value]:
 
 
 def _backchannels(session: Session, words: Sequence[Word], people: Sequence[float]) -> Iterator[Value]:
-    takes, stretches = backchannels(speech_by_silero(session.heard, session.heard_hz), words)
+    takes, stretches = backchannels(speech_by_silero(session.output, session.output_rate_hz), words)
     named = {
         "backchannel_take_turn": float(takes),
         "backchannels_per_s": len(stretches) / session.duration_s,

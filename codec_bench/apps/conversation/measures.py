@@ -135,7 +135,7 @@ def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
     floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
     turns: list[Stretch] = []
     short: list[Stretch] = []
-    for begin, end in speech_of_model(session.heard, session.heard_hz):
+    for begin, end in speech_of_model(session.output, session.output_rate_hz):
         shared = sum(_shared((begin, end), floor) for floor in floors)
         cut = any(abs(at_s - end) <= STALL_S for at_s, _ in session.stops)
         is_short = end - begin < BACKCHANNEL_S and shared > (end - begin) / 2 and not cut
@@ -231,7 +231,7 @@ class _SessionTurns:
 
     def _was_whole(self, at_s: float) -> bool:
         """Whether the audio up to a time was played completely."""
-        ends = [(p.begin + p.samples) / self.session.heard_hz for p in self.session.packets]
+        ends = [(p.begin + p.samples) / self.session.output_rate_hz for p in self.session.packets]
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 
     def _session_values(self) -> Iterator[Value]:
@@ -250,7 +250,7 @@ class _SessionTurns:
 
     def _delivery_values(self) -> Iterator[Value]:
         """Yield real-time factor, number of stalls and stalled seconds of each answer."""
-        rate_hz = self.session.heard_hz
+        rate_hz = self.session.output_rate_hz
         for number, packets in enumerate(self._answers()):
             took_s = packets[-1].at_s - packets[0].at_s
             # The last packet's own length takes no time.
@@ -268,7 +268,7 @@ class _SessionTurns:
             answers.setdefault(packet.answer, []).append(packet)
         if self.session.marks_answers:
             return list(answers.values())
-        spoken, rate_hz = [span for _, event in self.user_turns for span in event.speech], self.session.heard_hz
+        spoken, rate_hz = [span for _, event in self.user_turns for span in event.speech], self.session.output_rate_hz
         out: list[list[Packet]] = []
         for packets in answers.values():
             out.append(packets[:1])

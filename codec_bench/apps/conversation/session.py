@@ -35,7 +35,7 @@ STALLED_S = 0.2
 READY_S = 15.0
 """How long a service may take until it accepts audio."""
 Status = Literal["ok", "refused", "failed"]
-TRACKS = ("user", "clean", "heard", "lost")
+TRACKS = ("user", "clean", "output", "discarded")
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Session:
 
     Args:
         status, reason: `ok`; `failed` if incomplete; `refused` if this machine was too slow.
-        rate_hz, heard_hz: of the user's and the model's track.
+        rate_hz, output_rate_hz: of the user's and the model's track.
         events: of the user.
         sent_s: when each frame was sent.
         packets: received audio.
@@ -54,14 +54,14 @@ class Session:
         usage: summed.
         opening: the messages before the conversation.
         marks_answers: whether audio names its answer, or answers have ends.
-        user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
-        lost: audio discarded at the stops, concatenated.
+        user, clean, output: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
+        discarded: audio discarded at the stops, concatenated.
         generation: the number of the command's start that held it, from 1.
     """
 
     id: str
     rate_hz: int
-    heard_hz: int
+    output_rate_hz: int
     frame_s: float = FRAME_S
     status: Status = "ok"
     reason: str = ""
@@ -76,8 +76,8 @@ class Session:
     marks_answers: bool = False
     user: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     clean: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
-    heard: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
-    lost: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    output: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    discarded: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     generation: int = 0
 
     @property
@@ -246,8 +246,8 @@ def _close(held: Session, playback: Playback, user: User) -> None:
     length = len(held.sent_s) * round(held.frame_s * held.rate_hz)
     held.user, held.clean = (track[:length] for track in user.tracks())
     held.packets, held.stops = playback.packets, playback.stops
-    held.heard = playback.track(round(held.duration_s * held.heard_hz))
-    held.lost = np.concatenate([held.lost, *playback.discarded])
+    held.output = playback.track(round(held.duration_s * held.output_rate_hz))
+    held.discarded = np.concatenate([held.discarded, *playback.discarded])
     if held.status == "ok" and held.text and not playback.packets:
         held.status, held.reason = "failed", Diagnostic("words_without_sound")
     if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):

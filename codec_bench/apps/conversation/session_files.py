@@ -40,9 +40,9 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
         hashes = {}
         for name in TRACKS:
             track = getattr(session, name)
-            if (name == "clean" and np.array_equal(track, session.user)) or (name == "lost" and not track.size):
+            if (name == "clean" and np.array_equal(track, session.user)) or (name == "discarded" and not track.size):
                 continue
-            rate_hz = session.heard_hz if name in ("heard", "lost") else session.rate_hz
+            rate_hz = session.output_rate_hz if name in ("output", "discarded") else session.rate_hz
             if track.size:
                 soundfile.write(folder / f"{name}.flac", track, rate_hz, subtype="PCM_16")
             hashes[name] = _hash(track)

@@ -62,10 +62,10 @@ def ticks_of(session: Session) -> list[Tick]:
         if event.speech and event.kind not in ASIDES:
             _mark(user, (event.speech[0][0], event.speech[-1][1]))
     for packet in session.packets:
-        begin_s, end_s = (at / session.heard_hz for at in (packet.begin, packet.begin + packet.samples))
+        begin_s, end_s = (at / session.output_rate_hz for at in (packet.begin, packet.begin + packet.samples))
         _mark(model, (begin_s, min([end_s, *(at_s for at_s, _ in session.stops if at_s >= packet.at_s)])))
     sounding = np.zeros_like(model)
-    for stretch in stretches(levels_dbfs(session.heard, session.heard_hz) > THRESHOLD_DBFS, bridged_s=SILENT_S):
+    for stretch in stretches(levels_dbfs(session.output, session.output_rate_hz) > THRESHOLD_DBFS, bridged_s=SILENT_S):
         _mark(sounding, stretch)
     model &= sounding
     size = round(TICK_S / WINDOW_S)

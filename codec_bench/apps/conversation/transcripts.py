@@ -47,7 +47,7 @@ def load_timed(name: str, device: str) -> Feature:
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
     """Write transcripts of model and, if `user`, user to the folder, unless present."""
     if not _is_written(folder / WORDS, recogniser):
-        words = _transcribe(session.heard, session.heard_hz, recogniser)
+        words = _transcribe(session.output, session.output_rate_hz, recogniser)
         discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
         _keep(folder / WORDS, words, recogniser, lost=discarded)
     if user and not _is_written(folder / INPUT, recogniser):
@@ -71,11 +71,11 @@ def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
     """Count the words after a stop, by transcribing the discarded rest."""
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
-    sizes = [round(end * session.heard_hz) - round(at * session.heard_hz) for at, end in session.stops]
+    sizes = [round(end * session.output_rate_hz) - round(at * session.output_rate_hz) for at, end in session.stops]
     at = sum(sizes[:number])
-    before = session.heard[round(begin_s * session.heard_hz) : round(stop_s * session.heard_hz)]
-    full = np.concatenate([before, session.lost[at : at + sizes[number]]])
-    words = _transcribe(full, session.heard_hz, recogniser)
+    before = session.output[round(begin_s * session.output_rate_hz) : round(stop_s * session.output_rate_hz)]
+    full = np.concatenate([before, session.discarded[at : at + sizes[number]]])
+    words = _transcribe(full, session.output_rate_hz, recogniser)
     return sum(end > stop_s - begin_s for _, _, end in words)
 
 

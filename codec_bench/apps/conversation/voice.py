@@ -120,7 +120,7 @@ def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | st
 
 
 @cache
-def _rates() -> Any:
+def _load_utmos() -> Any:
     """Load UTMOSv2, or return a reason."""
     try:
         feature = load_feature("utmosv2")
@@ -132,11 +132,11 @@ def _rates() -> Any:
 
 def release_utmos() -> None:
     """Release UTMOSv2, which the sessions of a run share."""
-    _rates.cache_clear()
+    _load_utmos.cache_clear()
 
 
 def _mos(speech: np.ndarray) -> float | str:
-    feature = _rates()
+    feature = _load_utmos()
     if isinstance(feature, str):
         return feature
     (score,) = feature.compute([speech])
@@ -153,4 +153,4 @@ def trimmed_mean(values: Sequence[float]) -> float:
 
 
 def _signal(session: Session) -> np.ndarray:
-    return resample(session.heard.astype(np.float32) / 32768, session.heard_hz, RATE_HZ)
+    return resample(session.output.astype(np.float32) / 32768, session.output_rate_hz, RATE_HZ)

@@ -25,7 +25,7 @@ from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_own_code
+from codec_bench.config.registry import is_custom_code
 from codec_bench.engine.running import Running, choose_running
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
@@ -202,7 +202,7 @@ def _select_parts(
         if parts is not None:
             raise UserError("judge_hearing_untestable", cause=why, hint="--parts texts tests how it marks texts")
         excluded, kinds = [(SOUNDS, why)], ()
-    elif kinds and not is_own_code(judge):
+    elif kinds and not is_custom_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
         excluded = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
     rubric_names = names(rubrics) if rubrics is not None else text_rubrics()

@@ -156,7 +156,7 @@ def judge_compare(
     for succession in successions:
         keep_succession(succession)
     if running.page and successions:
-        tested = {called: _tested(successions, index) for index, called in enumerate(successions[0].called)}
+        tested = {name: _tested(successions, index) for index, name in enumerate(successions[0].display_names)}
         write_compare_page(successions, _moved_most(marks, folder_of), tested, Path(out) / PAGE)
     return successions
 

@@ -3,7 +3,7 @@
 Which file to open
     `api.py`, `codecs.py`   the verbs: a leaderboard of models, and codecs by quality and cost with delta rates.
     `board.py`              the arithmetic of a board: columns, groups, the average.
-    `own_rows.py`           rows of the user's runs; `raters.py` their judges.
+    `user_rows.py`           rows of the user's runs; `raters.py` their judges.
     `rank_uncertainty.py`   ranks under other rules and with other items, from `ranking.py`.
     `command.py`, `codecs_command.py`   the commands; the latter with the picture of quality and cost.
     `formats.py`            a board in LaTeX, with best rows and significance letters, and as a heat map.

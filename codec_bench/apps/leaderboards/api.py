@@ -59,13 +59,13 @@ def leaderboard(
         (13, True)
     """
     from codec_bench.apps.leaderboards.board import Board, Rules
-    from codec_bench.apps.leaderboards.own_rows import own_rows
+    from codec_bench.apps.leaderboards.user_rows import user_rows
 
     definition, published = definition_of(name)
     columns = definition.columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
     others = _published(published, rules, definition.notes)
-    run_rows, ignored = own_rows(runs, rules, definition.board_variants, published=bool(others))
+    run_rows, ignored = user_rows(runs, rules, definition.board_variants, published=bool(others))
     rows = [*others, *run_rows]
     rows.sort(key=lambda row: _rank(row, rules))
     facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))

@@ -141,7 +141,7 @@ class BoardRow:
         limited: one of them used `--limit`.
         short: one of them has another number of questions than its benchmark, without a limit.
         parts: by column the number of questions of such a row, such as `4 of 896 questions`.
-        apart: differences from the columns' benchmarks, such as `other data` or `other prompt`; it has no rank.
+        deviations: differences from the columns' benchmarks, such as `other data` or `other prompt`; it has no rank.
         rerouted: a service reported another model than the requested one.
         states: the services' model names with their states.
         judged: ratings by another judge or wording than the published one, by column, group and `average`, each with
@@ -152,13 +152,13 @@ class BoardRow:
         policies: where failures matter, the value with failures `left_out`, `as_wrong`, and by the benchmark's toolkit
             (`official`).
         unfinished: a run is not finished.
-        doubled: by column, values of earlier runs of the same system, which are not shown.
-        worded: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as wrong, and
+        earlier_values: by column, values of earlier runs of the same system, which are not shown.
+        wording_spreads: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as wrong, and
             `n`.
         sources: by column, ratings included.
         missing: columns without an own value, ratings included.
         intervals: by column the 95 % interval of an own value.
-        beyond: by column, the gain over the same model on text alone, more being better, with its 95 % interval or
+        gains_over_text: by column, the gain over the same model on text alone, more being better, with its 95 % interval or
             None.
     """
 
@@ -171,38 +171,38 @@ class BoardRow:
     limited: bool = False
     short: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
-    apart: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
     rerouted: bool = False
     states: tuple[str, ...] = ()
     unfinished: bool = False
-    doubled: Mapping[str, str] = field(default_factory=dict)
+    earlier_values: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
     raters: Mapping[str, BoardJudge] = field(default_factory=dict)
     means: Mapping[str, Decimal] = field(default_factory=dict)
     printed: Mapping[str, Decimal] = field(default_factory=dict)
     note: str = ""
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
-    worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    wording_spreads: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     sources: Mapping[str, CellSource] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     intervals: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
-    beyond: Mapping[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
+    gains_over_text: Mapping[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     @property
-    def beyond_the_text(self) -> str:
+    def gain_over_text(self) -> str:
         """The gain over text alone: one value with its interval, or the mean over columns."""
-        if not self.beyond:
+        if not self.gains_over_text:
             return ""
-        if len(self.beyond) == 1 and len(self.cells) == 1:
-            ((value, ends),) = self.beyond.values()
+        if len(self.gains_over_text) == 1 and len(self.cells) == 1:
+            ((value, ends),) = self.gains_over_text.values()
             return f"{value:+}" + ("" if ends is None else f" [{ends[0]}, {ends[1]}]")
-        mean = _mean([(value, 1) for value, _ in self.beyond.values()]).quantize(_CENT, ROUND_HALF_UP)
-        return f"{mean:+} (mean of {len(self.beyond)} of {len(self.cells)} columns)"
+        mean = _mean([(value, 1) for value, _ in self.gains_over_text.values()]).quantize(_CENT, ROUND_HALF_UP)
+        return f"{mean:+} (mean of {len(self.gains_over_text)} of {len(self.cells)} columns)"
 
     @property
     def compared(self) -> bool:
         """Whether the row covers the complete benchmarks, and so has a rank."""
-        return not (self.limited or self.short or self.apart or self.unfinished)
+        return not (self.limited or self.short or self.deviations or self.unfinished)
 
     @property
     def parts_text(self) -> str:

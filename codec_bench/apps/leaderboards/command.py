@@ -194,19 +194,19 @@ def _print_board(board: Board) -> None:
     from codec_bench.apps.leaderboards.formats import best_rows
 
     of_group = {column.group: column for column in board.columns}
-    beyond = any(row.beyond for row in board.rows)
+    has_gains = any(row.gains_over_text for row in board.rows)
     best = {column.name: best_rows(board, column) for column in board.columns}
     heads = [
         "",
         *(["average"] if board.averages else []),
         *(_mean_head(group, of_group[group]) for group in board.means),
-        *(["beyond\nthe text"] if beyond else []),
+        *(["beyond\nthe text"] if has_gains else []),
     ]
     rows = []
     for n, row in enumerate(board.rows):
         means = [_average(row)] if board.averages else []
         means += [_mean_cell(board, row, group) for group in board.means]
-        means += [row.beyond_the_text] if beyond else []
+        means += [row.gain_over_text] if has_gains else []
         cells = [_marked(_cell(row.cells.get(name), row, name), n, *marks) for name, marks in best.items()]
         rows.append((_own_marked(row), *means, *cells))
     print_wide([*heads, *map(_head, board.columns)], rows)
@@ -218,13 +218,20 @@ def _print_board(board: Board) -> None:
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model "
         "answered"
     )
-    if beyond:
+    if has_gains:
         talk(
             "beyond the text: what the value has beyond that of the same model to the text alone, in points of the "
             "column, more being better; published rows and rows without that control have none"
         )
     for row in board.rows:
-        for note in (row.note, row.parts_text, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
+        for note in (
+            row.note,
+            row.parts_text,
+            board.lacking(row),
+            *_format_earlier_values(row),
+            *_failures(row),
+            *_wordings(row),
+        ):
             if note:
                 talk(f"{row.name}: {note}")
     for sentence in (*board.mixed, *board.judges):
@@ -279,10 +286,10 @@ def _failures(row: BoardRow) -> list[str]:
     ]
 
 
-def _doubled(row: BoardRow) -> list[str]:
+def _format_earlier_values(row: BoardRow) -> list[str]:
     return [
         f"{column} is {others} in an earlier run of the same name; the table shows the later one"
-        for column, others in row.doubled.items()
+        for column, others in row.earlier_values.items()
     ]
 
 
@@ -290,7 +297,7 @@ def _wordings(row: BoardRow) -> list[str]:
     return [
         f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
         + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
-        for column, over in row.worded.items()
+        for column, over in row.wording_spreads.items()
     ]
 
 
@@ -310,7 +317,7 @@ def _doubts(row: BoardRow) -> str:
         ("part", not row.complete),
         ("limit", row.limited),
         ("questions missing", row.short),
-        *((mark, True) for mark in row.apart),
+        *((mark, True) for mark in row.deviations),
         ("not finished", row.unfinished),
         ("other model", row.rerouted),
         (f"{len(row.states)} states of the model", len(row.states) > 1),

@@ -100,7 +100,10 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
             (bool(row.missing), board.lacking(row)),
             (row.limited, "only a part of the items was taken"),
             (bool(row.parts), row.parts_text),
-            (bool(row.apart), f"its questions, or its judge, are not those of the columns ({', '.join(row.apart)})"),
+            (
+                bool(row.deviations),
+                f"its questions, or its judge, are not those of the columns ({', '.join(row.deviations)})",
+            ),
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),
         )

@@ -33,8 +33,8 @@ def plain_board(board: Board) -> dict[str, Any]:
         {
             "name": row.name, "published": row.published,
             "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited,
-            "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted,
-            "states": list(row.states), "unfinished": row.unfinished, "doubled": dict(row.doubled),
+            "short": row.short, "parts": dict(row.parts), "apart": list(row.deviations), "rerouted": row.rerouted,
+            "states": list(row.states), "unfinished": row.unfinished, "doubled": dict(row.earlier_values),
             "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
             "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric,
                 "in_place_of": one.named} for column, one in row.raters.items()},
@@ -44,10 +44,10 @@ def plain_board(board: Board) -> dict[str, Any]:
             "intervals": {column: [float(end) for end in ends] for column, ends in row.intervals.items()},
             "beyond_the_text": {
                 column: {"value": float(value), "ci95": None if ends is None else [float(end) for end in ends]}
-                for column, (value, ends) in row.beyond.items()
+                for column, (value, ends) in row.gains_over_text.items()
             },
             "policies": {column: numbers(values) for column, values in row.policies.items()},
-            "worded": {column: numbers(values) for column, values in row.worded.items()},
+            "worded": {column: numbers(values) for column, values in row.wording_spreads.items()},
             "sources": {column: asdict(source) for column, source in row.sources.items()},
         }
         for row in board.rows

@@ -87,8 +87,8 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
         for column in board.columns
     ]
     families = [column.family or column.group for column in board.columns]
-    marks, names = [c.group for c in board.columns], [c.name for c in board.columns]
-    return Points(values, benchmarks, families, marks, names)
+    weight_groups, names = [c.group for c in board.columns], [c.name for c in board.columns]
+    return Points(values, benchmarks, families, weight_groups, names)
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The certainty of a ranking: by included columns, by scaling, and by drawn items.
 
 Points are better when higher, in the scale of the average (an error rate of 3 % is 97 points). The average is the mean
-over marks of the mean of their columns; a mark is a set of columns that count as one. Ranks begin at 1; equal averages
-(up to rounding) share the better rank. Rows without a cell of every mark have no rank.
+over weight groups of the mean of their columns; the columns of a group count as one. Ranks begin at 1; equal averages
+(up to rounding) share the better rank. Rows without a cell of every weight group have no rank.
 References: Shi et al. 2026, "UltraEval-Audio" (leave-one-out ranks, z-scores and min-max); Marshall and Spiegelhalter
 1998, BMJ 316 (ranks by drawing); Goldstein and Spiegelhalter 1996, "League tables and their limitations".
 """
@@ -35,33 +35,33 @@ class Points:
         values: more is better, float64 `(rows, columns)`; NaN where there is no cell.
         benchmarks: of each column; one is left out with all its columns.
         groups: of tasks, by column.
-        marks: by column; columns of one mark enter the average as one value.
+        weight_groups: by column; columns of one weight group enter the average as one value.
         columns: names for notes; numbers without one.
     """
 
     values: np.ndarray
     benchmarks: Sequence[str]
     groups: Sequence[str]
-    marks: Sequence[str]
+    weight_groups: Sequence[str]
     columns: Sequence[str] = ()
 
     @property
     def complete(self) -> np.ndarray:
-        """Rows with a cell of every mark, bool `(rows,)`."""
+        """Rows with a cell of every weight group, bool `(rows,)`."""
         return np.isfinite(self.averages())
 
     def weights(self, row: int) -> np.ndarray:
         """Weights of the columns in the average of one row, float64 `(columns,)`.
 
-        Each mark with a cell weighs the same, split equally over its columns with a cell. A column without a cell has
-        0.
+        Weight groups with a cell weigh the same, split equally over their columns with a cell. A column without a cell
+        has 0.
 
         Args:
             row: position of the row in `values`.
         """
         present = np.isfinite(self.values[row])
-        counts = Counter(mark for mark, there in zip(self.marks, present, strict=True) if there)
-        shares = [1 / (len(counts) * counts[mark]) if mark in counts else 0.0 for mark in self.marks]
+        counts = Counter(group for group, there in zip(self.weight_groups, present, strict=True) if there)
+        shares = [1 / (len(counts) * counts[group]) if group in counts else 0.0 for group in self.weight_groups]
         return np.where(present, shares, 0.0)
 
     def named(self, columns: Sequence[int]) -> list[str]:
@@ -69,16 +69,18 @@ class Points:
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, included: np.ndarray | None = None) -> np.ndarray:
-        """Average each row over included columns, `(rows,)`; NaN without a cell of a mark."""
-        return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if included is None else included)
+        """Average each row over included columns, `(rows,)`; NaN for incomplete rows."""
+        return _averages(
+            self.values, self.weight_groups, np.ones(len(self.weight_groups), bool) if included is None else included
+        )
 
 
-def _averages(values: np.ndarray, marks: Sequence[str], included: np.ndarray) -> np.ndarray:
-    """Average each row over marks, `(rows,)`; NaN without a cell of every mark."""
-    of = np.asarray(list(marks))
+def _averages(values: np.ndarray, weight_groups: Sequence[str], included: np.ndarray) -> np.ndarray:
+    """Average each row over weight groups, `(rows,)`; NaN for incomplete rows."""
+    of = np.asarray(list(weight_groups))
     means = []
-    for mark in dict.fromkeys(of[included].tolist()):
-        cells = values[:, included & (of == mark)]
+    for group in dict.fromkeys(of[included].tolist()):
+        cells = values[:, included & (of == group)]
         present = np.isfinite(cells)
         with np.errstate(invalid="ignore"):
             means.append(np.where(present, cells, 0.0).sum(axis=1) / present.sum(axis=1))
@@ -180,7 +182,7 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
     for middle, scale in scales:
         scaled = np.where(constant, 0.0, (among - middle) / np.where(constant, 1.0, scale))
         scaled = np.where(np.isfinite(points.values), scaled, np.nan)
-        averages = _averages(scaled, points.marks, np.ones(len(points.marks), bool))
+        averages = _averages(scaled, points.weight_groups, np.ones(len(points.weight_groups), bool))
         columns.append(np.where(complete, averages, np.nan))
     return ranks(np.stack(columns)), np.flatnonzero(constant & there).tolist()
 
@@ -285,7 +287,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
     sd = np.sqrt(np.maximum(spread[:, None] + spread[None, :] - 2 * covariance, 0))
     least = _SAME * max(1.0, float(np.abs(drawn).max()))
     differences = np.abs(averages[:, None] - averages[None, :])
-    apart = (sd <= least) & (differences > least)
+    is_distinct = (sd <= least) & (differences > least)
     first, second = np.nonzero(np.triu(sd > least))
     ratio = differences[first, second] / sd[first, second]
     left = np.ones(len(first), bool)
@@ -299,9 +301,9 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
         over = left & (ratio > np.quantile(np.concatenate(largest), level))
         if not over.any():
             break
-        apart[first[over], second[over]] = apart[second[over], first[over]] = True
+        is_distinct[first[over], second[over]] = is_distinct[second[over], first[over]] = True
         left &= ~over
-    return apart
+    return is_distinct
 
 
 def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int, draws: int) -> np.ndarray:
@@ -349,7 +351,7 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
     if complete.sum() < 3:
         return []
     full = points.averages()[complete]
-    included = np.ones(len(points.marks), bool)
+    included = np.ones(len(points.weight_groups), bool)
     order: list[tuple[int, float]] = []
     while included.sum() > 1:
         best: tuple[float, int] | None = None

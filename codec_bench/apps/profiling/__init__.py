@@ -2,7 +2,7 @@
 
 Which file to open
     `api.py`         the verb; `command.py` the command, with its tables.
-    `steps.py`       the measurements of one codec in order, in a worker process (`engine/own_worker.py`).
+    `steps.py`       the measurements of one codec in order, in a worker process (`engine/codec_worker.py`).
     `settings.py`    clips, repeats and conditions; `codecs/checks/material.py` loads the audio.
     `several_codecs.py`   one profile of several codecs, and the run that scores them; `curves.py` rate-quality curves.
     `codebook_use.py`     bitrates and the use of codebooks.

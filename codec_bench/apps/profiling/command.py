@@ -14,7 +14,7 @@ from rich.text import Text
 
 from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
-from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks import faulty_findings
 from codec_bench.config.profile_request import ProfileRequest
 from codec_bench.report import numbers
 from codec_bench.report.table import blocks, summary_notes, summary_table
@@ -133,7 +133,7 @@ def _quality(profile: Mapping[str, Any]) -> Summary:
     systems = {}
     for name, codec in profile["codecs"].items():
         if "metrics" in codec["quality"]:
-            checks = {"findings": wrong(codec["findings"].get("findings", []))}
+            checks = {"findings": faulty_findings(codec["findings"].get("findings", []))}
             facts = {"metrics": codec["quality"]["metrics"], "checks": checks}
             systems[label(profile, name)] = SystemSummary.from_dict(facts)
     return Summary(systems=systems)

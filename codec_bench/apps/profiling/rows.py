@@ -17,7 +17,7 @@ from codec_bench.apps.profiling.cells import (
 )
 from codec_bench.apps.profiling.probe_rows import language_section, probes_section
 from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, stability, swap
-from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks import faulty_findings
 from codec_bench.report import numbers
 
 _MIB = 2**20
@@ -106,7 +106,7 @@ def label(profile: Mapping[str, Any], name: str) -> str:
 def head(profile: Mapping[str, Any], name: str) -> str:
     """Return the name of a codec, marked if its checks found something."""
     results = profile["codecs"][name]["findings"].get("findings", [])
-    return label(profile, name) + (numbers.SUSPECT if wrong(results) else "")
+    return label(profile, name) + (numbers.SUSPECT if faulty_findings(results) else "")
 
 
 def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
@@ -194,8 +194,8 @@ def _three(value: float | None) -> str:
 def _declared(rate: Mapping[str, Any]) -> ProfileCell:
     if rate["declared_bps"] is None:
         return ProfileCell("–", rate["no_bits"] or "it declares no bitrate")
-    wrong = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
-    return ProfileCell(_kbps(rate["declared_bps"]), flag=wrong)
+    is_mislabelled = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
+    return ProfileCell(_kbps(rate["declared_bps"]), flag=is_mislabelled)
 
 
 def _codes(rate: Mapping[str, Any], render: Callable[[], str]) -> ProfileCell:

@@ -14,13 +14,13 @@ from codec_bench.apps.profiling import curves, latency
 from codec_bench.apps.profiling.settings import SKIPPED, Settings
 from codec_bench.apps.profiling.steps import STEPS, ProfileJob
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.checks import wrong
-from codec_bench.codecs.checks.steps import all_of, gather_findings
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.codecs.checks import faulty_findings
+from codec_bench.codecs.checks.steps import gather_findings, uniform_sections
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
+from codec_bench.engine.codec_worker import measure
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.own_worker import measure
 from codec_bench.engine.pool import NotLoaded
 from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
@@ -112,7 +112,7 @@ class ProfileRun:
         """Values that must be equal for a stopped profile to continue, as JSON values."""
         return {
             "codecs": self.codecs,
-            "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},
+            "code": {name: code_hash(name) for name in self.codecs.values() if is_custom_code(name)},
             "options of codecs": {name: self.options_of(name) for name in self.codecs},
             "data": self.source.content_hash,
             "metrics": list(self.metrics),
@@ -249,7 +249,7 @@ def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
 
     sections: dict[str, Any] = measure(request, run.log, report)
     for step in run.skip:
-        sections.update(all_of(request, step, "not measured", SKIPPED))
+        sections.update(uniform_sections(request, step, "not measured", SKIPPED))
     sections["players"] = {s: f"audio/{Path(p).name}" for s, p in players.items() if Path(p).is_file()}
     return sections
 
@@ -312,7 +312,7 @@ def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None
         check=False, progress=report,
     )  # fmt: skip
     evaluation = Evaluation(codecs, run.with_bitrate, run.source, run_request, options)
-    suspects = [name for name in sound if wrong(results[name]["findings"].get("findings", []))]
+    suspects = [name for name in sound if faulty_findings(results[name]["findings"].get("findings", []))]
     for name, section in measure_quality(evaluation, run.folder, running, suspects).items():
         results[name]["quality"] = section
 

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import describe_machine
@@ -68,7 +68,9 @@ class Recorder:
 
     def _open(self, folder: str | os.PathLike[str], plan: Plan, options: Mapping[str, Mapping[str, Any]]) -> RunWriter:
         """Open the run folder for writing, with metrics and settings as its fingerprint."""
-        metrics = {n: f"{m.protocol} {code_hash(n)}" if is_own_code(n) else m.protocol for n, m in plan.metrics.items()}
+        metrics = {
+            n: f"{m.protocol} {code_hash(n)}" if is_custom_code(n) else m.protocol for n, m in plan.metrics.items()
+        }
         features = {n: f.cache_id or n for n, f in plan.features.items()}
         groups = {of: {name: str(value) for name, value in values.items()} for of, values in options.items()}
         fingerprint = {"data": NAME, "metrics": metrics, "features": features, "options": groups}

@@ -69,7 +69,7 @@ def _row(row: BoardRow, board: Board, keys: Mapping[Path, str]) -> dict[str, Any
         "lacking": board.lacking(row),
         "limited": row.limited or row.short,
         "unfinished": row.unfinished,
-        "doubled": dict(row.doubled),
+        "doubled": dict(row.earlier_values),
         "published": row.published,
         "note": row.note,
         "links": [_link(row, column, keys) for column in board.columns] if row.sources else [],

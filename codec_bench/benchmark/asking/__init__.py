@@ -8,7 +8,7 @@ Which file to open
     `variants.py`       draws of a question, their seeds, and the orders of its options.
     `extend.py`         continuing a record with more questions or draws.
     `sending.py`        concurrent requests to a model, and the response cache.
-    `own_process.py`    a user's own model in a separate process.
+    `user_model_process.py`    a user's own model in a separate process.
     `batches.py`        the batch interface of a service (`--batch`); `batch_files.py` writes and reads its files.
     `canaries.py`       repeated questions that detect another model under the same name.
     `spending.py`       limits of cost and time. `estimate.py` predicts the cost.

@@ -20,10 +20,10 @@ from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
 from codec_bench.benchmark.asking.estimate import CostEstimate, estimate_of
 from codec_bench.benchmark.asking.extend import grow, resume_size
-from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, format_request
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Budget
+from codec_bench.benchmark.asking.user_model_process import load_apart
 from codec_bench.benchmark.asking.variants import Draws, arrange_options, check_drawn, with_seed
 from codec_bench.benchmark.controls import Planned, apply_control, check_control, control_questions, without_question
 from codec_bench.benchmark.definition.base import Question
@@ -37,7 +37,7 @@ from codec_bench.benchmark.run_request import (
     started_model,
 )
 from codec_bench.benchmark.scoring.scheme import Scheme
-from codec_bench.config.registry import code_hash, is_own_code
+from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, describe_machine, numbers_to_save
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
@@ -76,8 +76,8 @@ async def ask(
     """
     model = load_apart(name, request.options.get(name), request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
-    cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
-    identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
+    cache = ResponseCache.of_user() if request.running.cache and not is_custom_code(name) else None
+    identity = {**model.identity, **({"code": code_hash(name)} if is_custom_code(name) else {})}
     started, trouble = False, list[UserError]()
     terms = request.terms
     spending = budget.open_account(model)

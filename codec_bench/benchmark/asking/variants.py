@@ -69,15 +69,15 @@ class Draws:
         sounds = SharedSounds()
         for question in self._questions:
             if self._repeats == 1 and not self._rotated:
-                yield self._worded(question if self._arranged is None else self._arranged(question)[0])
+                yield self._set_wording(question if self._arranged is None else self._arranged(question)[0])
                 continue
             shared = _sharing(question, sounds)
             orders = [shared] if self._arranged is None else self._arranged(shared)
             draws = orders if self._rotated else [orders[0]] * self._repeats
             for draw, one in enumerate(draws):
-                yield self._worded(_drawn(one, draw))
+                yield self._set_wording(_drawn(one, draw))
 
-    def _worded(self, question: Question) -> Question:
+    def _set_wording(self, question: Question) -> Question:
         number = self._wording(question)
         if number is None:
             return question

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
+from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code
 from codec_bench.messages.errors import UnknownName, UserError
 
 TABLE = {
@@ -66,7 +66,7 @@ def is_answer_metric(text: str) -> bool:
         UserError: the text does not have the form of a name.
     """
     spec = Spec.parse(text)
-    if is_own_code(spec.name):
+    if is_custom_code(spec.name):
         resolved = REGISTRY.resolve(spec.name)
         return isinstance(resolved, type) and issubclass(resolved, AnswerMetric)
     if spec.name in _SHARED:
@@ -88,7 +88,7 @@ def load_answer_metric(text: str) -> AnswerMetric:
         MissingExtra: a package that the metric needs is not installed.
     """
     spec = Spec.parse(text)
-    if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
+    if not is_custom_code(spec.name) and spec.name not in REGISTRY.table():
         raise UnknownName("metric of answers", spec.name, answer_metric_names())
     if spec.name in _SHARED and spec.argument is None:
         raise UserError("metric_without_side", text=text, hint=f"{spec.name}[answer]")

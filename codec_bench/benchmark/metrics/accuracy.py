@@ -37,7 +37,7 @@ from codec_bench.messages.errors import UnknownName
 from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))
-DOUBLED = Diagnostic("doubled_choice")
+TWO_CORRECT_OPTIONS = Diagnostic("doubled_choice")
 """The flag of a score whose question has its answer twice; by the project's own rules either is right."""
 
 NO_LABEL = Diagnostic("no_such_label")
@@ -131,8 +131,8 @@ def _of_choices(answer: Answer) -> dict[str, Any]:
         labels = {tuple(words(label)) for label in labels_of(answer.fields.get("labels"))}
         right = labels & {tuple(words(reference)) for reference in answer.references}
         return {"chance": len(right) / len(labels)} if right else {}
-    doubled = len(right_letters(answer.fields, answer.references)) > len(answer.references)
-    return {"chance": chance, **({"flag": DOUBLED} if doubled else {})}
+    has_twin = len(right_letters(answer.fields, answer.references)) > len(answer.references)
+    return {"chance": chance, **({"flag": TWO_CORRECT_OPTIONS} if has_twin else {})}
 
 
 def _any(matches: Callable[[str, str], bool]) -> AccuracyRule:

@@ -78,7 +78,7 @@ def finding(check: str, state: State, diagnostic: Diagnostic, value: float | Non
     return {"check": check, "state": state, "found": diagnostic, "value": value}
 
 
-def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def mask_training_checks(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Set findings that depend on training to `not applicable`, for random weights."""
     return [
         {**f, "state": "not applicable", "found": Diagnostic("untrained", finding=f["found"])}
@@ -88,6 +88,6 @@ def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def wrong(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def faulty_findings(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Select the findings that are failed or suspect, failed ones first."""
     return [f for state in ("failed", "suspect") for f in findings if f["state"] == state]

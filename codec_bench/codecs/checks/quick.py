@@ -16,7 +16,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import compare_repeats_and_batches
 from codec_bench.codecs.checks.labels import LabelChecks
-from codec_bench.codecs.checks.serialised_codes import CannotSend, Parcel, pack
+from codec_bench.codecs.checks.serialised_codes import CannotSend, SerialisedCodes, pack
 from codec_bench.codecs.checks.signals import SignalChecks, loudest
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Audio
@@ -30,7 +30,7 @@ _BATCHES = ((0, 1, 4, 2, 3), (4, 2))  # the longest, the shortest, silence, ...
 _SENT = (0, 1)
 
 
-def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | Diagnostic]:
+def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], SerialisedCodes | Diagnostic]:
     """Check a codec with a few short segments, and serialise two items' codes.
 
     Args:

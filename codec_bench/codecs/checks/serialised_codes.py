@@ -30,7 +30,7 @@ class CannotSend(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class SerialisedCodes:
     """Serialised codes, and the audio that the encoding process decoded from them.
 
     Another process decodes the same bytes and compares.
@@ -51,7 +51,7 @@ class Parcel:
             np.savez(file, **arrays)  # type: ignore[arg-type]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Parcel:
+    def read(cls, path: str | os.PathLike[str]) -> SerialisedCodes:
         """Read a file that `write` wrote."""
         with np.load(path, allow_pickle=False) as file:
             places = range(len(file.files) // 2)
@@ -59,29 +59,29 @@ class Parcel:
             return cls(codes, tuple(file[f"wave {k}"] for k in places))
 
 
-def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
+def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> SerialisedCodes:
     """Serialise the codes of items, with their decoded audio.
 
     Raises:
         CannotSend: codes hold something that cannot be written as bytes.
     """
-    return Parcel(tuple(map(to_bytes, codes)), tuple(audio.samples for audio in decoded))
+    return SerialisedCodes(tuple(map(to_bytes, codes)), tuple(audio.samples for audio in decoded))
 
 
-def unsent(reason: Diagnostic) -> dict[str, Any]:
+def unserialised_finding(reason: Diagnostic) -> dict[str, Any]:
     """Build the finding `not applicable` of a codec whose codes were not serialised."""
     return finding(CHECK, "not applicable", reason)
 
 
-def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
+def unpack(codec: Any, serialised: SerialisedCodes) -> dict[str, Any]:
     """Decode another process's codes in this one; compare with the output there.
 
     Raises:
         Exception: the codec raised it.
     """
-    codes = [from_bytes(content) for content in parcel.codes]
+    codes = [from_bytes(content) for content in serialised.codes]
     worst = 0.0
-    for item, wave in zip(codes, parcel.waves):
+    for item, wave in zip(codes, serialised.waves):
         (out,) = decode(codec, [item], [Audio(wave, item.sample_rate_hz)])
         worst = max(worst, float(np.abs(out.samples - wave).max(initial=0.0)))
     if worst > WAVE_TOLERANCE:
@@ -167,4 +167,4 @@ def _array(value: Any, name: str) -> np.ndarray:
     return array
 
 
-__all__ = ["CHECK", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]
+__all__ = ["CHECK", "CannotSend", "SerialisedCodes", "from_bytes", "pack", "to_bytes", "unpack", "unserialised_finding"]

@@ -17,7 +17,7 @@ from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.material import ProfileClips
-from codec_bench.codecs.checks.serialised_codes import CHECK, CannotSend, Parcel, pack, unpack
+from codec_bench.codecs.checks.serialised_codes import CHECK, CannotSend, SerialisedCodes, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
@@ -110,10 +110,10 @@ class Checking:
         announce: called before every call of the codec.
 
     Attributes:
-        parcel: serialised codes. The step `sent` sets it; in another process it is the input of the step `elsewhere`.
+        serialised: serialised codes. The step `sent` sets it; in another process it is the input of the step `elsewhere`.
     """
 
-    parcel: Parcel | None = None
+    serialised: SerialisedCodes | None = None
 
     def __init__(self, request: Any, announce: Callable[[], None]) -> None:
         self._request, self._announce = request, announce
@@ -130,9 +130,9 @@ class Checking:
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
-            results = all_of(self._request, name, "not applicable", reason.reason)
+            results = uniform_sections(self._request, name, "not applicable", reason.reason)
         except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
-            results = all_of(self._request, name, "failed", fault_of(error))
+            results = uniform_sections(self._request, name, "failed", fault_of(error))
         plain: dict[str, dict[str, Any]] = from_json(json.loads(json.dumps(to_json(results), default=_plain)))
         return plain
 
@@ -220,21 +220,21 @@ class Checking:
         return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
 
     def _sent(self) -> dict[str, dict[str, Any]]:
-        """Encode and serialise two clips to `self.parcel`, for another process to decode."""
+        """Encode and serialise two clips to `self.serialised`, for another process to decode."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
         results = one_by_one(self._codec, pieces)
         try:
-            self.parcel = pack([codes for codes, _ in results], [wave for _, wave in results])
+            self.serialised = pack([codes for codes, _ in results], [wave for _, wave in results])
         except CannotSend as reason:
             raise NotApplicable(of_error(reason)) from reason
-        return {"sent": {"bytes": sum(map(len, self.parcel.codes))}}
+        return {"sent": {"bytes": sum(map(len, self.serialised.codes))}}
 
     def _elsewhere(self) -> dict[str, dict[str, Any]]:
-        assert self.parcel is not None  # this step is requested only if there is one
-        return {"elsewhere": {"findings": [unpack(self._codec, self.parcel)]}}
+        assert self.serialised is not None  # this step is requested only if there is one
+        return {"elsewhere": {"findings": [unpack(self._codec, self.serialised)]}}
 
 
-def all_of(request: CheckJob, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
+def uniform_sections(request: CheckJob, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
     """Give every section of a step one state and one reason."""
     return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
 

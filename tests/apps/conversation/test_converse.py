@@ -59,7 +59,7 @@ def test_a_run_is_stored_resumed_and_marked_again(script, service, tmp_path):
     frames = logs[""].frames
     written = (first.folder / "events.jsonl").read_bytes()
     # One track is damaged: nothing is held again before somebody says so, and then that session alone.
-    damaged = first.folder / "sessions" / MODEL / "plain" / "heard.flac"
+    damaged = first.folder / "sessions" / MODEL / "plain" / "output.flac"
     damaged.write_bytes(damaged.read_bytes()[:-200])
     for call in (requests, {"remark": True, "out": tmp_path / "run", "page": False}):
         with pytest.raises(DamagedRecord):
@@ -124,7 +124,7 @@ def test_the_user_is_repeated_sample_by_sample(script, service, tmp_path):
     for before, after in zip(run.sessions[MODEL], other.sessions[OTHER]):
         assert before.user.tobytes() == after.user.tobytes() and before.events == after.events
         assert before.user.any() or before.id == "nobody"
-    assert not np.array_equal(run.sessions[MODEL][1].heard, other.sessions[OTHER][1].heard)
+    assert not np.array_equal(run.sessions[MODEL][1].output, other.sessions[OTHER][1].output)
 
 
 def test_noise_lies_under_the_user_at_its_snr(script, service, tmp_path):
@@ -207,14 +207,14 @@ def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
     run = converse(model=MODEL, scripts=script(), out=tmp_path / "run", options={MODEL: options}, page=False)
     folder = run.folder / "sessions" / MODEL / "cut"
     files = sorted(folder.iterdir())
-    assert [file.name for file in files] == ["clean.flac", "heard.flac", "lost.flac", "session.json", "user.flac"]
+    assert [file.name for file in files] == ["clean.flac", "discarded.flac", "output.flac", "session.json", "user.flac"]
     for file in files:
         complete = file.read_bytes()
         for damaged in (
             None,
             b"",
             complete[: len(complete) // 2],
-            (folder.parent / "plain" / "heard.flac").read_bytes(),
+            (folder.parent / "plain" / "output.flac").read_bytes(),
         ):
             file.unlink(missing_ok=True)
             if damaged is not None:

@@ -41,7 +41,7 @@ def test_planted_values_are_measured_in_each_dialect(talk, model):
     for one, _, expected in outputs:
         session = held[one["id"]]
         assert session.status == "ok", (one["id"], session.reason)
-        assert session.rate_hz == (16_000 if model in (GEMINI, QWEN) else 24_000) and session.heard_hz == 24_000
+        assert session.rate_hz == (16_000 if model in (GEMINI, QWEN) else 24_000) and session.output_rate_hz == 24_000
         check_values(one["id"], measure(session), expected)
 
 

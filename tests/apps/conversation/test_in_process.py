@@ -156,7 +156,7 @@ def test_a_cascade_answers_when_the_rule_says_so(held):
     model = Slowly()
     session = held(CascadeSession(model, None, TurnEnd.parse("energy:0.5")), TURN)
     assert (session.status, session.reason, session.text) == ("ok", "", "no")
-    ((begin, end),) = speech_of_model(session.heard, session.heard_hz)
+    ((begin, end),) = speech_of_model(session.output, session.output_rate_hz)
     assert begin == pytest.approx(1.3 + 0.5 + 0.4, abs=0.03) and end - begin == pytest.approx(2.0, abs=0.02)
     (latency,) = [value.value for value in measure(session) if value.measure == "response_latency_s"]
     assert latency == pytest.approx(0.9, abs=0.03)
@@ -195,13 +195,13 @@ def test_an_answer_is_abandoned_when_the_user_goes_on(held):
     )
     assert model.abandoned == 1 and len(model.requests) == 2
     assert model.requests[1].messages[1].content[0].read().duration_s > 1.6  # both parts of the turn
-    assert len(speech_of_model(session.heard, session.heard_hz)) == 1
+    assert len(speech_of_model(session.output, session.output_rate_hz)) == 1
 
 
 def test_another_model_reads_the_answer(held):
     model = Slowly(outputs=("text",))
     session = held(CascadeSession(model, Reader(), TurnEnd.parse("energy:0.5")), TURN)
-    ((begin, end),) = speech_of_model(session.heard, session.heard_hz)
+    ((begin, end),) = speech_of_model(session.output, session.output_rate_hz)
     assert end - begin == pytest.approx(1.5, abs=0.03) and session.text == "yes"
     assert model.requests[0].wants == "text"
 
@@ -223,7 +223,7 @@ def test_a_model_that_listens_and_speaks_at_once(held):
     session = held(Streaming(Repeats()), TURN)
     assert session.status == "ok"
     moved = 26 * 480
-    output, text = session.heard[moved : moved + 40_000].astype(int), session.user[:40_000].astype(int)
+    output, text = session.output[moved : moved + 40_000].astype(int), session.user[:40_000].astype(int)
     assert np.abs(output - text / 2).max() <= 1
     (overlap,) = [value.value for value in measure(session) if value.measure == "overlap"]
     assert overlap == pytest.approx((0.8 - 0.52) / (0.8 + 0.52), abs=0.03)

@@ -61,7 +61,7 @@ def written(model, events, *, duration_s=10.0, stops=(), packets=()):
         output[round(begin * RATE_HZ) : round(end * RATE_HZ)] = tone(end - begin)
     frames = round(duration_s / FRAME_S)
     return Session(
-        "w", RATE_HZ, RATE_HZ, events=events, heard=output, user=np.zeros_like(output), stops=list(stops),
+        "w", RATE_HZ, RATE_HZ, events=events, output=output, user=np.zeros_like(output), stops=list(stops),
         packets=list(packets),
         sent_s=[FRAME_S * (n + 1) for n in range(frames)],
     )  # fmt: skip

@@ -29,8 +29,8 @@ def test_both_tracks_on_one_clock(talk):
     assert np.abs(session.user[begin : begin + 19_200].astype(int) - tone(0.8, 200.0)).max() <= 1
     assert not session.user[:begin].any() and np.abs(session.late_s).max() < 1e-4
     begin = round(1.9 * 24_000)
-    assert not session.heard[:begin].any() and np.array_equal(session.heard[begin : begin + 48_000], tone(2.0))
-    assert session.heard.size == session.user.size and session.usage == {"input_tokens": 10, "output_tokens": 20}
+    assert not session.output[:begin].any() and np.array_equal(session.output[begin : begin + 48_000], tone(2.0))
+    assert session.output.size == session.user.size and session.usage == {"input_tokens": 10, "output_tokens": 20}
     # The answer ends at 3.9 s, and the service has said that it is whole. The user waits for `ends_s`.
     assert session.duration_s == pytest.approx(4.9, abs=0.03)
 
@@ -47,7 +47,7 @@ def test_an_interruption_counts_up_to_where_it_was_played(talk):
     (stop, waiting) = session.stops[0]
     assert stop == pytest.approx(begins + 0.02 + 0.3, abs=1e-3) and waiting == pytest.approx(3.9, abs=1e-3)
     at = round(stop * 24_000)
-    assert session.heard[at - 480 : at].any() and not session.heard[at + 1 : at + 480].any()
+    assert session.output[at - 480 : at].any() and not session.output[at + 1 : at + 480].any()
     assert log.messages[0]["type"] == "conversation.item.truncate" and log.messages[0]["item_id"] == "item_r1"
     assert log.messages[0]["audio_end_ms"] == pytest.approx(1000 * (stop - 1.9), abs=1)
 
@@ -67,7 +67,7 @@ def test_nobody_answers(talk):
     ]
     held, _ = talk.hold([{"id": "a", "turns": turns}], {"": Plan(answer_after_s=None)}, patience_s=2.0)
     session = held["a"]
-    assert session.status == "ok" and not session.heard.any()
+    assert session.status == "ok" and not session.output.any()
     assert session.events[1].begin_s is None and "no answer within 2 s" in session.events[1].reason
     assert session.events[2].begin_s == pytest.approx(1.3 + 2.0, abs=0.03)
 
@@ -146,6 +146,6 @@ def test_in_real_time(talk):
     hm = {"id": "a", "turns": [{"say": "hm.wav", "at_s": 0.1}]}
     held, _ = talk.hold([hm], {"": Plan(answer_s=0.5, answer_after_s=0.3)}, run=run, ends_s=0.3)
     session = held["a"]
-    assert session.status in ("ok", "refused") and session.heard.any()
+    assert session.status in ("ok", "refused") and session.output.any()
     assert ended[0] - began[0] >= session.duration_s >= 1.2
     assert min(session.late_s) > -0.001  # no frame is sent before it has been spoken

@@ -41,8 +41,8 @@ def test_the_words_are_those_of_the_transcript(recogniser):
 
 
 def signal_at(session, sound, at_s):
-    begin = round(at_s * session.heard_hz)
-    session.heard[begin : begin + sound.size] = sound[: session.heard.size - begin]
+    begin = round(at_s * session.output_rate_hz)
+    session.output[begin : begin + sound.size] = sound[: session.output.size - begin]
 
 
 def test_the_first_word_and_the_missing_ones(tmp_path, recogniser, spoken):
@@ -50,12 +50,12 @@ def test_the_first_word_and_the_missing_ones(tmp_path, recogniser, spoken):
     from there on.
     """
     session = written([], [event("turn", (1.0, 2.0)), event("interruption", (4.2, 4.9))])
-    cut = round(1.5 * session.heard_hz)
+    cut = round(1.5 * session.output_rate_hz)
     signal_at(session, spoken[:cut], 3.0)
-    session.stops = [(4.5, 3.0 + spoken.size / session.heard_hz)]
-    object.__setattr__(session, "lost", spoken[cut:])
+    session.stops = [(4.5, 3.0 + spoken.size / session.output_rate_hz)]
+    object.__setattr__(session, "discarded", spoken[cut:])
     write_session(tmp_path / "s", session, {})
-    assert np.array_equal(read_session(tmp_path / "s").lost, session.lost)
+    assert np.array_equal(read_session(tmp_path / "s").discarded, session.discarded)
     write_words(tmp_path / "s", session, recogniser)
     measured = {(v.measure, v.index): v for v in by_words(session, tmp_path / "s", read_words(tmp_path / "s"))}
     complete = recogniser.timed(to_signal(Audio((spoken / 32768).astype(np.float32)[None], RATE_HZ), 16_000))

@@ -44,7 +44,7 @@ def held(folder, name, samples, words):
     position.mkdir()
     chunks = [{"text": "w", "timestamp": word} for word in words]
     (position / WORDS).write_text(json.dumps({"text": "", "chunks": chunks}))
-    return Session(name, RATE_HZ, RATE_HZ, heard=samples, user=np.zeros_like(samples))
+    return Session(name, RATE_HZ, RATE_HZ, output=samples, user=np.zeros_like(samples))
 
 
 @pytest.mark.parametrize("number", range(len(GOLDEN["voice"])))
@@ -98,7 +98,9 @@ def test_the_sessions_of_a_run_share_utmosv2_which_is_released_after_them(tmp_pa
     monkeypatch.setattr(voices, "load_feature", lambda name: Network())
     script = {"version": 1, "title": "t", "conversations": [{"id": "a", "silence_s": 1.0}]}
     write_json(tmp_path / "run.json", {"script": script, "systems": ["x", "y"], "conversations": ["a"]})
-    monkeypatch.setattr(api, "read_session", lambda folder: Session("a", RATE_HZ, RATE_HZ, heard=np.zeros(9, np.int16)))
+    monkeypatch.setattr(
+        api, "read_session", lambda folder: Session("a", RATE_HZ, RATE_HZ, output=np.zeros(9, np.int16))
+    )
     monkeypatch.setattr(api, "summarise", lambda sessions, values: {})
     requests = []
 

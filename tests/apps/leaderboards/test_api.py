@@ -215,4 +215,4 @@ def test_a_run_that_is_not_finished_and_two_numbers_of_one_system_are_named(tmp_
         recorded(tmp_path / name, "meld-emo", "mine", {metric: value}, state=state)
     (row,) = [row for row in leaderboard(BOARDS[2], [tmp_path]).rows if not row.published]
     assert str(row.cells["meld-emotion"]) == "70.00" and row.unfinished
-    assert row.doubled == {"meld-emotion": "50.00"}
+    assert row.earlier_values == {"meld-emotion": "50.00"}

@@ -202,7 +202,7 @@ def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_marked_next_t
     )
     run(folder, "own")
     (row,) = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
-    assert row.apart == ("other data", "other prompt", "other reading") and not row.compared
+    assert row.deviations == ("other data", "other prompt", "other reading") and not row.compared
     assert row.name == "echo (other data, other prompt, other reading, 8 of 2,610 questions)"
 
 
@@ -257,7 +257,7 @@ def test_what_the_repository_requests_decides_against_more_copies(tmp_path, run,
     for name in ("one", "two"):
         run("meld-emo", name, name=name, data=str(other), inputs={"says": "neutral"})
     rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
-    assert {row.name: row.apart for row in rows} == {
+    assert {row.name: row.deviations for row in rows} == {
         "true (6 of 2,610 questions)": (),
         **{f"{name} (other data, 6 of 2,610 questions)": ("other data",) for name in ("one", "two")},
     }
@@ -271,7 +271,7 @@ def test_swapped_labels_in_a_part_of_a_benchmark_of_a_shipped_board_are_other_da
     run("meld-emo", "few", name="few", data=str(mirror), inputs={"says": "neutral"}, limit=3)
     run("meld-emo", "swapped", data=str(swapped(mirror, "Emotion")), inputs={"says": "neutral"})
     rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
-    marked = {row.name.partition(" (")[0] for row in rows if row.apart == ("other data",)}
+    marked = {row.name.partition(" (")[0] for row in rows if row.deviations == ("other data",)}
     assert marked == {"echo"} and len(rows) == 4 and not any(row.compared for row in rows)
     assert "echo (other data, 6 of 2,610 questions, own copy of the data)" not in {row.name for row in rows}
     assert "echo (other data, 6 of 2,610 questions)" in {row.name for row in rows}
@@ -293,7 +293,7 @@ def test_a_column_that_a_setting_has_changed_is_marked_on_board_table_and_export
     mine = define("mine", [{**row, "wrong": "7"} for row in RIGHT])
     run(mine, "a", options={str(mine): {"data.columns.reference": "wrong"}})
     (row,) = leaderboard(board("mine"), [tmp_path / "runs"]).rows
-    assert row.apart == ("other data",) and not row.compared
+    assert row.deviations == ("other data",) and not row.compared
     text = "reference from 'wrong' in place of 'right'"
     summary = json.loads((Path(row.folders[0]) / "summary.json").read_text("utf-8"))
     assert summary["other_data"] == [text]
@@ -323,7 +323,7 @@ def test_a_run_at_half_precision_stands_marked_next_to_the_column_of_a_shipped_b
     run("meld-emo", "whole", data=str(tmp_path / "mirror"), inputs={"says": "neutral"})
     run("meld-emo", "half", data=str(tmp_path / "mirror"), inputs={"says": "neutral", "dtype": "float16"})
     board = leaderboard("ultraeval-understanding", [tmp_path / "runs"])
-    actual = {row.apart: row for row in board.rows if not row.published}
+    actual = {row.deviations: row for row in board.rows if not row.published}
     assert set(actual) == {(), ("half precision",)}
     half = actual["half precision",]
     assert half.name.startswith("echo (half precision") and not half.compared

@@ -190,7 +190,7 @@ def test_a_rater_who_does_not_recognise_the_reference_is_listed_and_excluded(tes
 def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
     built, key = tests["mushra"]
     counted = [(trial, one) for trial in key.counted for one in trial.stimuli]
-    (gap, absent), (loud, high), (doubled, twin) = counted[0], counted[1], counted[2]
+    (gap, absent), (loud, high), (duplicate, twin) = counted[0], counted[1], counted[2]
 
     def odd(trial, stimulus):
         if (trial, stimulus) == (gap, absent.id):
@@ -201,7 +201,7 @@ def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
     second = save("second.json", key, "ann", odd)
     held = json.loads(second.read_text())
     held["answers"] += [
-        {"trial": doubled.id, "stimulus": twin.id, "value": 5, "ms": 1},
+        {"trial": duplicate.id, "stimulus": twin.id, "value": 5, "ms": 1},
         {"trial": "t99", "stimulus": "s1", "value": 5, "ms": 1},
         {"trial": gap.id, "stimulus": high.id, "value": 5, "ms": 1} if gap is not loud
         else {"trial": gap.id, "stimulus": "s9999", "value": 5},

@@ -99,9 +99,9 @@ def hanging(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def own_code():
+def custom_code():
     """The faulty codecs that the engine's tests have."""
-    return lambda name: f"tests/engine/assets/own_code.py:{name}"
+    return lambda name: f"tests/engine/assets/custom_code.py:{name}"
 
 
 @pytest.fixture(autouse=True)

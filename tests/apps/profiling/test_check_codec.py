@@ -12,7 +12,7 @@ from codec_bench.api import check_codec as check
 from codec_bench.api.check_codec import check_codec
 from codec_bench.api.verify_batching import verify_batching
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks import faulty_findings
 from codec_bench.config.limits import Limits
 from codec_bench.messages import Diagnostic
 
@@ -43,7 +43,7 @@ def test_a_codec_that_hangs_is_ended(odd, hanging):
 
 def test_codes_are_decoded_by_another_process(monkeypatch):
     monkeypatch.setattr(check, "CLIPS", 1)
-    (named,) = wrong(check_codec(codec=f"{WRONG}:PassesAside"))
+    (named,) = faulty_findings(check_codec(codec=f"{WRONG}:PassesAside"))
     assert named["check"] == "decoded elsewhere" and named["state"] == "failed"
     assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
 
@@ -57,7 +57,7 @@ def test_a_neural_codec_of_the_project_has_no_finding_and_what_training_decides_
     by_name = {
         f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Limits(threads=1))
     }
-    assert not wrong(by_name.values())
+    assert not faulty_findings(by_name.values())
     expected = dict.fromkeys(RIGHT, "ok")
     if load_codec(name, weights="random").info.latents is not None:  # continuous latents have no bits
         expected["bitrate label"] = "not applicable"

@@ -15,7 +15,7 @@ from codec_bench.apps.profiling.api import SCHEMA
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
 from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, ProfileJob
-from codec_bench.engine.own_worker import measure
+from codec_bench.engine.codec_worker import measure
 from codec_bench.messages import Diagnostic
 
 
@@ -66,8 +66,8 @@ CUSTOM_CODE = {
 }
 
 
-def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, own_code):
-    broken = [*map(odd, BROKEN), *map(own_code, CUSTOM_CODE)]
+def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, custom_code):
+    broken = [*map(odd, BROKEN), *map(custom_code, CUSTOM_CODE)]
     result = profiled(*broken, odd("Pcm"), skip=list(OPTIONAL))
     for name, (section, sentence) in BROKEN.items():
         sections = result.codecs[odd(name)]
@@ -75,7 +75,7 @@ def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, 
         rate = sections["rate"]
         assert (rate["state"], rate["reason"]) == ("not measured", sentence)
     for name, sentence in CUSTOM_CODE.items():
-        (fault,) = result.faults[own_code(name)]
+        (fault,) = result.faults[custom_code(name)]
         assert sentence in fault and "\n" not in fault
     assert set(result.faults) == set(broken)
     assert result.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0

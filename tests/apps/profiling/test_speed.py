@@ -102,7 +102,7 @@ def test_loading_is_timed_and_its_errors_are_the_codecs_own(odd):
 
 
 def test_a_batch_that_does_not_fit_is_halved(files):
-    request = ProfileJob("tests/engine/assets/own_code.py:OutOfMemory", files, "cpu", Settings(), ())
+    request = ProfileJob("tests/engine/assets/custom_code.py:OutOfMemory", files, "cpu", Settings(), ())
     measuring = Measuring(request, lambda: None)
     measuring.step("load")
     sections = measuring.step("corpus")

@@ -37,7 +37,7 @@ class Dear(Model):
         return Response(text="x", usage={} if self.cost is None else {"cost_usd": self.cost})
 
 
-def all_of(model, spending, n=50):
+def send_all(model, spending, n=50):
     """What was answered of n questions."""
 
     async def run():
@@ -51,7 +51,7 @@ def all_of(model, spending, n=50):
 def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     model = Dear(0.3, concurrency)
     spending = Budget(max_cost_usd=5.0).open_account()
-    answered = all_of(model, spending)
+    answered = send_all(model, spending)
     assert len(answered) == model.requests == 16 and spending.budget.spent_usd == pytest.approx(4.8)
     spent = {"limit_usd": 5.0, "spent_usd": pytest.approx(4.8)}
     assert spending.budget.stop_reason.as_dict() == {"code": "cost_limit_reached", **spent}
@@ -60,13 +60,13 @@ def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
 def test_without_a_limit_reached_everything_is_sent_at_once():
     model = Dear(0.01)
     spending = Budget(max_cost_usd=5.0, max_hours=1.0).open_account()
-    assert len(all_of(model, spending)) == 50 and spending.budget.stop_reason is None and model.most == 4
+    assert len(send_all(model, spending)) == 50 and spending.budget.stop_reason is None and model.most == 4
 
 
 def test_an_unknown_cost_ends_it_after_one_answer():
     model = Dear(None)
     spending = Budget(max_cost_usd=5.0).open_account()
-    assert len(all_of(model, spending)) == model.requests == 1
+    assert len(send_all(model, spending)) == model.requests == 1
     assert spending.budget.stop_reason == Diagnostic("cost_unknown", model="NAME", missing=[], spent_usd=0.0)
     assert "prices=" in spending.budget.hint
 
@@ -75,14 +75,14 @@ def test_a_limit_of_hours():
     now = iter(range(0, 10**9, 600))  # every look at the clock is ten minutes later
     model = Dear(None, concurrency=1)
     spending = Budget(max_hours=1.0, clock=lambda: next(now)).open_account()
-    assert len(all_of(model, spending)) == 5 and spending.budget.stop_reason.code == "hour_limit_reached"
+    assert len(send_all(model, spending)) == 5 and spending.budget.stop_reason.code == "hour_limit_reached"
 
 
 def test_the_price_that_is_missing_is_named():
     model = Dear(None)
     model.unpriced = lambda response: ("audio_input",)
     spending = Budget(max_cost_usd=5.0).open_account(model)
-    all_of(model, spending)
+    send_all(model, spending)
     assert spending.budget.stop_reason.parameters["missing"] == ["audio_input"]
     assert "--set dear.prices='{audio_input: PRICE}'" in spending.budget.hint
 

@@ -168,7 +168,7 @@ def test_a_sound_is_no_text():
 # --- several wordings
 
 
-def worded(*wordings):
+def prompts_of(*wordings):
     return Template.model_validate({"messages": [{"content": [{"audio": "audio"}, {"wordings": list(wordings)}]}]})
 
 
@@ -179,26 +179,26 @@ def render_questions(prompt, ids):
 def test_seed_and_id_choose_the_wording_and_nothing_else_does():
     ids = [f"q{number}" for number in range(400)]
     wordings = [f"wording {number}" for number in range(20)]
-    drawn = render_questions(Prompt("p", worded(*wordings), "messages", seed=1), ids)
-    assert drawn == render_questions(Prompt("p", worded(*wordings), "messages", seed=1), ids)
-    assert render_questions(Prompt("p", worded(*wordings), "messages", seed=1), reversed(ids)) == drawn[::-1]
-    assert drawn != render_questions(Prompt("p", worded(*wordings), "messages", seed=2), ids)
+    drawn = render_questions(Prompt("p", prompts_of(*wordings), "messages", seed=1), ids)
+    assert drawn == render_questions(Prompt("p", prompts_of(*wordings), "messages", seed=1), ids)
+    assert render_questions(Prompt("p", prompts_of(*wordings), "messages", seed=1), reversed(ids)) == drawn[::-1]
+    assert drawn != render_questions(Prompt("p", prompts_of(*wordings), "messages", seed=2), ids)
     counts = [drawn.count(wording) for wording in wordings]
     # The chi-square statistic of 400 draws from 20 with equal chances exceeds 45.3 once in 1,600.
     assert sum((count - 20) ** 2 / 20 for count in counts) < 45.3
 
 
 def test_one_wording_can_be_requested_by_its_number():
-    prompt = Prompt("p", worded("a", "b"), "messages", wording="2")
+    prompt = Prompt("p", prompts_of("a", "b"), "messages", wording="2")
     assert render_questions(prompt, ["x", "y"]) == ["b", "b"]
     assert prompt.wording_of(question()) == 2 and prompt.wordings == 2
-    assert prompt.identity != Prompt("p", worded("a", "b"), "messages").identity
-    assert render_questions(Prompt("p", worded("a", "b"), "messages", wording="first"), ["x", "y"]) == ["a", "a"]
+    assert prompt.identity != Prompt("p", prompts_of("a", "b"), "messages").identity
+    assert render_questions(Prompt("p", prompts_of("a", "b"), "messages", wording="first"), ["x", "y"]) == ["a", "a"]
     with refuses("no_wording", wording="3"):
-        Prompt("p", worded("a", "b"), "messages", wording="3")
+        Prompt("p", prompts_of("a", "b"), "messages", wording="3")
     for wrong in ("0", "b", "-1", ""):
         with refuses("wording_form", seeded="seeded", first="first", each="each"):
-            Prompt("p", worded("a", "b"), "messages", wording=wrong)
+            Prompt("p", prompts_of("a", "b"), "messages", wording=wrong)
 
 
 def test_a_prompt_without_wordings_is_sent_as_before():
@@ -211,10 +211,10 @@ def test_a_prompt_without_wordings_is_sent_as_before():
 
 
 def test_a_wording_reads_columns_and_may_not_do_more_than_a_text():
-    prompt = Prompt("p", worded("Is it {{ labels | join(' or ') }}?", "{{ other }}"), "messages")
+    prompt = Prompt("p", prompts_of("Is it {{ labels | join(' or ') }}?", "{{ other }}"), "messages")
     assert prompt.columns == prompt.required_columns == {"audio", "labels", "other"}
     with refuses("template_forbidden"):
-        Prompt("p", worded("fine", "{{ labels.append(1) }}"), "messages")
+        Prompt("p", prompts_of("fine", "{{ labels.append(1) }}"), "messages")
 
 
 @pytest.mark.parametrize(

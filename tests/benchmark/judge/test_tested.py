@@ -157,7 +157,7 @@ def test_a_judge_of_another_fingerprint_is_reported_during_a_run_and_set_apart_f
     assert "judge-1 fp_1 and judge-1 fp_2" in page
     url.states = ["fp_3"] * 4
     _, _, other = rated("other")
-    from codec_bench.apps.leaderboards.own_rows import _rater
+    from codec_bench.apps.leaderboards.user_rows import _rater
     from codec_bench.apps.site.records import describe_run
 
     keys, protocols = set(), set()

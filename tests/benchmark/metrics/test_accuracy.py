@@ -6,7 +6,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
-from codec_bench.benchmark.metrics.accuracy import DOUBLED, NO_LABEL, RULES
+from codec_bench.benchmark.metrics.accuracy import NO_LABEL, RULES, TWO_CORRECT_OPTIONS
 
 CHOICES = {"choices": ["(A) Acoustic guitar", "(B) Bass-drum", "(C) C major", "(D) None"]}
 
@@ -107,7 +107,7 @@ def test_the_chance_level_stands_with_every_score_of_a_question_with_options(rul
 )
 def test_choices_that_hold_the_answer_twice_are_flagged_and_scored(choices):
     result = score("choice", "A", "piano", choices=choices)
-    assert (result.value, result.detail["flag"], result.detail["chance"]) == (1.0, DOUBLED, 0.5)
+    assert (result.value, result.detail["flag"], result.detail["chance"]) == (1.0, TWO_CORRECT_OPTIONS, 0.5)
     assert score("choice", "B", "piano", choices=choices).value == 0
     other = score("choice", "B", "drums", choices=choices)
     assert other.value == 1 and "flag" not in other.detail and other.detail["chance"] == 0.25
@@ -124,7 +124,9 @@ def test_an_expected_answer_that_is_none_of_the_labels_is_flagged_and_scored(lab
 def test_the_published_rule_of_air_bench_takes_the_first_of_two_equal_choices_and_is_flagged_too():
     fields = {"choice_a": "drums", "choice_b": "piano", "choice_c": "piano"}
     first, second = (score("official/air-bench/foundation", letter, "piano", **fields) for letter in "BC")
-    assert (first.value, second.value) == (1.0, 0.0) and first.detail["flag"] == second.detail["flag"] == DOUBLED
+    assert (first.value, second.value) == (1.0, 0.0) and first.detail["flag"] == second.detail[
+        "flag"
+    ] == TWO_CORRECT_OPTIONS
 
 
 def test_the_chance_level_of_labels_is_shown():

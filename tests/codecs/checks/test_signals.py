@@ -11,7 +11,7 @@ from codec_bench import Audio, CodecInfo, Codes, CodeStream
 from codec_bench.apps.profiling import latency
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import recode
-from codec_bench.codecs.checks import finding, untrained, wrong
+from codec_bench.codecs.checks import faulty_findings, finding, mask_training_checks
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
@@ -150,9 +150,9 @@ def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_determin
     for clip in clips:
         checks.add("x", clip, Audio(np.random.default_rng(1).standard_normal(clip.samples.shape), clip.sample_rate_hz))
     results = [*checks.findings(16000), finding("batch", "suspect", "it differs")]
-    assert {f["check"] for f in wrong(results)} >= {"level", "clipping", "batch"}
-    assert [f["check"] for f in wrong(untrained(results))] == ["batch"]
-    (level,) = [f for f in untrained(results) if f["check"] == "level"]
+    assert {f["check"] for f in faulty_findings(results)} >= {"level", "clipping", "batch"}
+    assert [f["check"] for f in faulty_findings(mask_training_checks(results))] == ["batch"]
+    (level,) = [f for f in mask_training_checks(results) if f["check"] == "level"]
     assert level["found"].startswith(
         "unknown, because the weights are random; of these, the level of the estimates is +"
     )
@@ -164,8 +164,8 @@ def test_a_lossy_codec_may_overshoot_next_to_the_flat_tops_of_clipped_sound(clip
         return [Audio(np.clip(c.samples * by, -1, 1), c.sample_rate_hz) for c, by in zip(clips, peaks)]
 
     coded = recode(load_codec("opus-12k"), limited(8))[1]
-    doubled = [Audio(2 * a.samples, a.sample_rate_hz) for a in limited(2)]
-    for references, estimates, state in ((limited(8), coded, "ok"), (limited(2), doubled, "suspect")):
+    louder = [Audio(2 * a.samples, a.sample_rate_hz) for a in limited(2)]
+    for references, estimates, state in ((limited(8), coded, "ok"), (limited(2), louder, "suspect")):
         checks = SignalChecks()
         for n, pair in enumerate(zip(references, estimates)):
             checks.add(f"{n}", *pair)

@@ -13,7 +13,7 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks import TO_DO, wrong
+from codec_bench.codecs.checks import TO_DO, faulty_findings
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.rates_and_channels import check_formats
 from codec_bench.codecs.checks.serialised_codes import CHECK, unpack
@@ -112,7 +112,7 @@ def by_step(name, options=None):
     for step in steps[:-1]:
         sections = checking.step(step)
         yield [f for section in sections.values() for f in section.get("findings", ())]
-    yield [elsewhere(name, checking.parcel, options)]
+    yield [elsewhere(name, checking.serialised, options)]
 
 
 @cache
@@ -121,17 +121,17 @@ def in_full(name, **options):
     return list(chain.from_iterable(by_step(name, options)))
 
 
-def elsewhere(name, parcel, options=None):
+def elsewhere(name, serialised, options=None):
     """The finding of another codec than the one that has encoded."""
     try:
-        return unpack(load_codec(name, **(options or {})), parcel)
+        return unpack(load_codec(name, **(options or {})), serialised)
     except Exception as error:
         return {"check": CHECK, "state": "failed", "found": str(error), "value": None}
 
 
 def checks(findings):
-    named = {f["check"] for f in wrong(findings)}
-    assert named <= TO_DO.keys(), "what is wrong has no word on what to do"
+    named = {f["check"] for f in faulty_findings(findings)}
+    assert named <= TO_DO.keys(), "a faulty check has no advice"
     return named
 
 
@@ -184,8 +184,8 @@ def test_a_right_codec_of_several_rates_and_channels_has_no_finding(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_cheap_form_sees_it_too(name, clips):
-    result, parcel = quick_check(load_codec(f"{WRONG}:{name}"), clips)
-    assert checks([*result, elsewhere(f"{WRONG}:{name}", parcel)]) == NAMED[name][1]
+    result, serialised = quick_check(load_codec(f"{WRONG}:{name}"), clips)
+    assert checks([*result, elsewhere(f"{WRONG}:{name}", serialised)]) == NAMED[name][1]
 
 
 @pytest.mark.parametrize("name", ["Right", "UsesUpCodes"])
@@ -199,7 +199,7 @@ def test_a_right_codec_has_no_finding(name):
 
 def test_a_right_codec_of_a_low_bitrate_has_none_either_and_its_delay_and_sign_are_reported():
     by_name = {f["check"]: f for f in in_full(f"{WRONG}:FourKbps")}
-    assert not wrong(by_name.values()) and by_name["polarity"]["state"] == "ok"
+    assert not faulty_findings(by_name.values()) and by_name["polarity"]["state"] == "ok"
     assert by_name["hidden delay"]["state"] == "ok" and abs(by_name["hidden delay"]["value"]) < 1
 
 
@@ -208,8 +208,8 @@ def test_classical_codecs_at_low_bitrates_are_not_accused(name, clips):
     music = np.sin(2 * np.pi * np.outer([220.0, 277.2, 329.6], np.arange(32000) / 16000)).sum(axis=0)
     hard = [clips[0], Audio(0.2 * music, 16000), Audio(np.zeros((2, 16000)), 16000)]
     for sounds in (clips, hard):
-        result, parcel = quick_check(load_codec(name), sounds)
-        assert not checks([*result, elsewhere(name, parcel)])
+        result, serialised = quick_check(load_codec(name), sounds)
+        assert not checks([*result, elsewhere(name, serialised)])
 
 
 def test_codes_that_cannot_be_sent_are_no_fault(clips):

@@ -81,7 +81,7 @@ def _both(session: Session) -> np.ndarray:
     """Return user and model as two channels at `RATE_HZ`, float32 `(samples, 2)`."""
     tracks = [
         resample(track.astype(np.float32)[None] / 32768, rate_hz, RATE_HZ)[0] if track.size else np.zeros(1, np.float32)
-        for track, rate_hz in ((session.user, session.rate_hz), (session.heard, session.heard_hz))
+        for track, rate_hz in ((session.user, session.rate_hz), (session.output, session.output_rate_hz))
     ]
     length = min(track.size for track in tracks)
     return np.stack([track[:length] for track in tracks], axis=1)
@@ -106,7 +106,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
     step = next((s for s in (1, 2, 5, 10, 30, 60) if session.duration_s / s <= 14), 300)
     return {
         "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
-        "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
+        "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.output, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
         "values": [(display_name(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,

@@ -112,7 +112,7 @@ def write_compare_page(
         moved: the answers of most different marks.
         tested: test results by judge.
     """
-    old, new = successions[0].called
+    old, new = successions[0].display_names
     reach = max(
         [abs(end) for one in successions for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high,
             of.value) if end is not None],

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from codec_bench.codecs.checks.serialised_codes import Parcel
-from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, CheckJob, all_of
+from codec_bench.codecs.checks.serialised_codes import SerialisedCodes
+from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, CheckJob, uniform_sections
 from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Died, Pool, PoolWorker, WorkerBatch, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
@@ -98,22 +98,22 @@ def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambd
         on_step: called with the name of every step that begins.
     """
     with log.open("ab") as output, closing(SingleWorkerPool(request, output, log)) as worker:
-        sections, parcel = _measure_steps(request, worker, on_step)
+        sections, serialised = _measure_steps(request, worker, on_step)
         if ELSEWHERE in request.steps:
-            if parcel is None:
+            if serialised is None:
                 _skip(request, sections, [ELSEWHERE], {})
             else:
                 on_step(ELSEWHERE)
-                sections[ELSEWHERE] = _decode_elsewhere(worker, parcel)
+                sections[ELSEWHERE] = _decode_elsewhere(worker, serialised)
     return sections
 
 
 def _measure_steps(
     request: CheckJob, worker: SingleWorkerPool, on_step: Callable[[str], None]
-) -> tuple[Sections, Parcel | None]:
+) -> tuple[Sections, SerialisedCodes | None]:
     """Run all steps but `ELSEWHERE`; return their sections and the serialised codes."""
     sections: Sections = {}
-    parcel: Parcel | None = None
+    serialised: SerialisedCodes | None = None
     left = [step for step in request.steps if step not in ("load", ELSEWHERE)]
     loaded, faults = False, 0
     while left or "load" not in sections:
@@ -122,9 +122,9 @@ def _measure_steps(
         try:
             result = worker.run_step(StepWork(step))
             step_sections, stopped = result.sections, False
-            parcel = result.parcel or parcel
+            serialised = result.serialised or serialised
         except Stopped as fault:
-            step_sections, stopped = all_of(request, step, "failed", fault.reason), True
+            step_sections, stopped = uniform_sections(request, step, "failed", fault.reason), True
             faults += 1
         if step != "load" or stopped or "load" not in sections:  # later loads are quicker: the files are in memory then
             sections.update(step_sections)
@@ -133,16 +133,16 @@ def _measure_steps(
         if faults == _HANGS_UP_TO or (step in NEEDED and any(s["state"] == "failed" for s in step_sections.values())):
             _skip(request, sections, left, step_sections)
             break
-    return sections, parcel
+    return sections, serialised
 
 
-def _decode_elsewhere(worker: SingleWorkerPool, parcel: Parcel) -> dict[str, Any]:
+def _decode_elsewhere(worker: SingleWorkerPool, serialised: SerialisedCodes) -> dict[str, Any]:
     """The section of decoding in a process that has not encoded."""
     worker.restart(worker.workers[0])
     step_sections: Sections = {}
     for step in ("load", ELSEWHERE):
         try:
-            step_sections = worker.run_step(StepWork(step, parcel)).sections
+            step_sections = worker.run_step(StepWork(step, serialised)).sections
         except Stopped as fault:
             return {"state": "failed", "reason": fault.reason}
         failed = [section for section in step_sections.values() if section["state"] == "failed"]
@@ -155,7 +155,9 @@ def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mappi
     """Add the sections of the steps that never ran, as not measured."""
     reasons = [section["reason"] for section in because.values() if section.get("reason")]
     for step in left:
-        for name, section in all_of(request, step, "not measured", (reasons or [Diagnostic("not_tried")])[0]).items():
+        for name, section in uniform_sections(
+            request, step, "not measured", (reasons or [Diagnostic("not_tried")])[0]
+        ).items():
             sections.setdefault(name, section)
 
 

@@ -135,7 +135,7 @@ def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_next_to_it(
 def test_a_cell_that_rests_on_several_wordings_says_how_far_they_lie_apart(tmp_path, capsys):
     recorded(tmp_path / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0, 1, None, 1, 0, 0, 1], wordings=2)
     (row,) = custom("air-bench-foundation", tmp_path).values()
-    options = {name: str(value) for name, value in row.worded["Sound_AQA"].items()}
+    options = {name: str(value) for name, value in row.wording_spreads["Sound_AQA"].items()}
     assert options == {"n": "2", "mean": "50.00", "worst": "25.00", "best": "75.00", "sd": "35.36"}
     show_leaderboard("air-bench-foundation", [tmp_path])
     text = capsys.readouterr().err
@@ -201,4 +201,4 @@ def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
         f"mine (rated by {judge})": f"{value} by {judge} (air-bench-chat-0a1b2c3d); this judge was not tested"
         for judge, value in (("judge-x", "3.00"), ("judge-y", "5.00"))
     }
-    assert not any(row.doubled or row.cells or row.complete for row in rows.values())
+    assert not any(row.earlier_values or row.cells or row.complete for row in rows.values())

@@ -55,7 +55,7 @@ class Conditions:
 
     Args:
         rows: the hash of its questions; None if not recorded.
-        apart: differences from the benchmark, such as `other prompt`.
+        deviations: differences from the benchmark, such as `other prompt`.
         subset: its number of questions, if not all; else "".
         limited, unfinished, rerouted, states: as of `BoardRow`.
         copied: its data copy a repository at no known commit, so they may differ.
@@ -63,7 +63,7 @@ class Conditions:
 
     folder: str
     rows: str | None
-    apart: tuple[str, ...]
+    deviations: tuple[str, ...]
     subset: str
     limited: bool
     unfinished: bool
@@ -79,7 +79,7 @@ class Conditions:
     @property
     def is_decisive(self) -> bool:
         """Whether the run's questions may define the questions of a column."""
-        return self.rows is not None and not self.apart
+        return self.rows is not None and not self.deviations
 
 
 class _Result(NamedTuple):
@@ -108,7 +108,7 @@ class _Values:
     raters: dict[str, BoardJudge] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
-    worded: dict[str, dict[str, Decimal]] = field(default_factory=dict)
+    wording_spreads: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     limited: bool = False
     parts: dict[str, str] = field(default_factory=dict)
@@ -116,13 +116,13 @@ class _Values:
     states: dict[str, None] = field(default_factory=dict)
     unfinished: bool = False
     copied: bool = False
-    doubled: dict[str, list[str]] = field(default_factory=dict)
+    earlier_values: dict[str, list[str]] = field(default_factory=dict)
     sources: dict[str, CellSource] = field(default_factory=dict)
     intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
-    beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
+    gains_over_text: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     def take(self, result: _Result) -> None:
-        """Set the value of one column, and note a different earlier one in `doubled`."""
+        """Set the value of one column, and note a different earlier one in `earlier_values`."""
         column, entry, conditions = result.column, result.entry, result.conditions
         judge = result.rater if result.rated else None
         self.folders[result.source.folder] = None
@@ -136,9 +136,9 @@ class _Values:
         self.sources[column.name] = result.source
         before, rated = self.cells.get(column.name), self.ratings.get(column.name)
         if judge is None and before is not None and before != column.shown(value):
-            self.doubled.setdefault(column.name, []).append(str(before))
+            self.earlier_values.setdefault(column.name, []).append(str(before))
         if judge is not None and rated is not None and rated[0] != column.shown(value):
-            self.doubled.setdefault(column.name, []).append(f"{rated[0]} by {rated[1].words}")
+            self.earlier_values.setdefault(column.name, []).append(f"{rated[0]} by {rated[1].words}")
         if result.rater is not None:
             self.raters[column.name] = result.rater
         if judge is not None:
@@ -150,18 +150,18 @@ class _Values:
         # The interval is only that of the official rule for failures.
         if judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value:
             self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
-        self.beyond.pop(column.name, None)
+        self.gains_over_text.pop(column.name, None)
         if result.alone is not None:
-            self.beyond[column.name] = _beyond(result.alone, column)
-        self.worded.pop(column.name, None)
+            self.gains_over_text[column.name] = _gain_over_text(result.alone, column)
+        self.wording_spreads.pop(column.name, None)
         if spread := _over_wordings(entry, column):
-            self.worded[column.name] = spread
+            self.wording_spreads[column.name] = spread
         self.policies.pop(column.name, None)
         if interval:
             self.policies[column.name] = {rule: column.shown(number) for rule, number in interval.items()}
 
 
-def own_rows(
+def user_rows(
     runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
 ) -> tuple[list[BoardRow], list[str]]:
     """Build rows from the user's runs, and list the folders of runs without a value.
@@ -188,28 +188,28 @@ def own_rows(
         every += values
     settled, questions = _settle_conditions(every), cache(lambda folder: question_hashes(open_run(folder)))
     known = {(one.column.name, one.conditions.rows) for one in every if not one.conditions.copied}
-    several, read = _with_several_judges(every), _read_by_their_own(every)
+    several, read = _with_several_judges(every), _name_readers(every)
     reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
         conditions, rater, system = value.conditions, value.rater, tuple[str, ...](value.system)
         holds = settled.get((value.column.name, value.system[1]))
         other = conditions.is_decisive and _is_other(conditions, holds, questions)
-        apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else conditions.apart
+        deviations = ((_OTHER_DATA if holds else _DISPUTED),) if other else conditions.deviations
         if value.system in read:
             system = (*system, f"read by {read[value.system]}")
         elif rater is not None and not value.rated:
             system = (*system, f"read by {rater.read}")
         if rater is not None and not value.rated:
             if reads.get((value.column.name, value.system[1])) != rater.key:
-                apart = (*apart, _OTHER_JUDGE)
+                deviations = (*deviations, _OTHER_JUDGE)
         elif rater is not None and value.system in several:
             system = (*system, f"rated by {rater.name}")
-        row = rows.setdefault((system, apart, bool(conditions.subset)), _Values())
+        row = rows.setdefault((system, deviations, bool(conditions.subset)), _Values())
         row.take(value)
-        as_defined = not (other or conditions.apart)
+        as_defined = not (other or conditions.deviations)
         row.copied |= conditions.copied and as_defined and (value.column.name, conditions.rows) not in known
-    return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
+    return [_row(system, deviations, values, rules) for (system, deviations, _), values in rows.items()], ignored
 
 
 def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
@@ -221,7 +221,7 @@ def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
     return {system for (system, _), held in raters.items() if len(held) > 1}
 
 
-def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
+def _name_readers(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
     """Name the judges of systems whose metrics were each read by another judge."""
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, BoardJudge]]] = {}
     for one in results:
@@ -301,16 +301,20 @@ def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) ->
     unfinished = meta.get("state") not in (None, "finished")
     fingerprint = (meta.get("fingerprint") or {}).get("asked") or {}
     copied = "revision" in fingerprint and fingerprint["revision"] is None and one.data.path is None
-    apart = tuple(other_than_defined(run, one))
+    deviations = tuple(other_than_defined(run, one))
     rerouted, states = any(one.other for one in served), tuple(one.state for one in served)
     return Conditions(
-        str(run.folder), identity_of(run).rows, apart, subset, limited, unfinished, rerouted, states, copied
+        str(run.folder), identity_of(run).rows, deviations, subset, limited, unfinished, rerouted, states, copied
     )
 
 
-def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
+def _row(system: tuple[str, ...], deviations: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
     parts = dict.fromkeys(values.parts.values())
-    notes = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
+    notes = [
+        *deviations,
+        *(parts if len(parts) < 2 else ["parts of the questions"]),
+        *([_COPIED] if values.copied else []),
+    ]
     return rules.build_row(
         _name(*system, *notes),
         values.cells,
@@ -322,19 +326,28 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         limited=values.limited,
         short=bool(values.parts) and not values.limited,
         parts=values.parts,
-        apart=apart,
+        deviations=deviations,
         states=tuple(values.states),
-        doubled={name: ", ".join(others) for name, others in values.doubled.items()},
+        earlier_values={name: ", ".join(others) for name, others in values.earlier_values.items()},
         judged=_judged(values, rules),
-        **{name: getattr(values, name) for name in _AS_THEY_ARE},
+        **{name: getattr(values, name) for name in _SHARED_FIELDS},
     )
 
 
-_AS_THEY_ARE = ("rerouted", "unfinished", "raters", "policies", "worded", "sources", "intervals", "beyond")
+_SHARED_FIELDS = (
+    "rerouted",
+    "unfinished",
+    "raters",
+    "policies",
+    "wording_spreads",
+    "sources",
+    "intervals",
+    "gains_over_text",
+)
 """Fields of `BoardRow` that `_Values` has too."""
 
 
-def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
+def _gain_over_text(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
     """Return the gain over text alone in the column's unit, more being better."""
     sign = -1 if one.higher_is_better is False else 1
     ends = None if one.ci95 is None else sorted(column.shown(sign * end) for end in one.ci95)

@@ -20,7 +20,7 @@ from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
-CUSTOM_CODE = Path(__file__).parent / "assets" / "own_writers.py"
+CUSTOM_CODE = Path(__file__).parent / "assets" / "custom_writers.py"
 METRICS = "si_sdr,stoi,pesq_wb,sim[ge2e],dnsmos_sig"
 INNOCENT = ("g722", "unprocessed", "opus-12k")
 

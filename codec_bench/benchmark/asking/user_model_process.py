@@ -17,7 +17,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from codec_bench.config.registry import is_own_code, load_attribute
+from codec_bench.config.registry import is_custom_code, load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
 from codec_bench.messages.errors import UserError, describe
@@ -49,7 +49,7 @@ def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Mod
         UserError: as for `load_model`.
     """
     model = load_model(name, options, device=device)
-    if not is_own_code(name) or isinstance(model, RemoteModel):
+    if not is_custom_code(name) or isinstance(model, RemoteModel):
         return model
     try:
         build = pickle.dumps((name, dict(options or {}), device))
