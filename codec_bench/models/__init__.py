@@ -164,7 +164,7 @@ def model_prices(name: str) -> Mapping[str, Any] | None:
 
 
 def list_models() -> list[ModelRow]:
-    """Return every model that has a name: those of codec-bench, then plugins."""
+    """Return every model that can be selected by name: built-in ones, then plugins."""
     rows = []
     for name in config_names("model"):
         config = read_config("model", name, ModelConfig)
@@ -175,14 +175,16 @@ def list_models() -> list[ModelRow]:
 
 
 def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: date | None = None) -> None:
-    """Check that the service still serves a model. A custom address always passes.
+    """Check that the service still offers a model, by the shutdown date in its config.
+
+    A custom `base_url` always passes.
 
     Args:
         name, options: as for `load_model`.
         today: None for the current day.
 
     Raises:
-        UserError: the config records that the service has shut the model down.
+        UserError: the service has shut the model down.
     """
     if not _has_config(name):
         return
@@ -209,7 +211,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
 
 
 def served_words(name: str, *, today: date | None = None) -> str:
-    """Describe when a service stops serving a model; empty if no end is near."""
+    """Describe when a service shuts a model down; empty if no end is near."""
     if not _has_config(name):
         return ""
     config = _config(name)
@@ -239,7 +241,7 @@ def own_name(name: str) -> str:
 
 
 def _config(name: str) -> ModelConfig:
-    """Read a model's configuration from a YAML file or the registered ones."""
+    """Read a model's config from a YAML file, or by name from `configs/model`."""
     if is_custom_file(name):
         document = load_yaml(name)
         if not isinstance(document, dict):
@@ -256,7 +258,13 @@ def _prices(config: ModelConfig, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:
-    """Call a model's class with its options; UserError if they do not fit."""
+    """Instantiate a model's class with its options; UserError if they do not fit.
+
+    Args:
+        factory: the class, or a function that returns a model.
+        info: the config's facts, which facts among the options replace.
+        device: as for `load_model`.
+    """
     takes = _parameters(factory)
     if device != "auto":
         where = {"device": device.partition(",")[0], "devices": device}
@@ -314,6 +322,7 @@ def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None
 
 
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
+    """Return a model's facts (limits, languages, ...) with some of them replaced."""
     several = {"inputs", "outputs", "languages"}
     listed = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
     known = {fact: getattr(info, fact) for fact in ModelFacts.model_fields}
@@ -333,7 +342,7 @@ def option_hint(model: Model, generation_parameter: str, value: object) -> str:
 
 
 def _parameters(factory: Any) -> dict[str, bool]:
-    """Return the parameters of a class and its bases, and whether each is required."""
+    """Return the parameters of a class and its bases: by name, whether it is required."""
     out: dict[str, bool] = {}
     for cls in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):
@@ -348,7 +357,7 @@ def _parameters(factory: Any) -> dict[str, bool]:
 
 
 def _merged(options: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge options. `a.b` sets `b` in the mapping `a`."""
+    """Return options with chosen ones in place; `a.b` sets `b` in the mapping `a`."""
     out = dict(options)
     for name, value in chosen.items():
         head, dot, rest = name.partition(".")

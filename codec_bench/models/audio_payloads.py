@@ -49,7 +49,7 @@ def pcm16_base64(clip: Sound) -> str:
 
 
 def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
-    """Split audio into chunks of `piece_s` seconds, each as `pcm16_base64`."""
+    """Split audio into chunks of `piece_s` seconds, as base64 of 16-bit samples."""
     audio = clip.read()
     signal, step = audio.samples[:, : audio.num_samples], int(piece_s * audio.sample_rate_hz)
     starts = range(0, signal.shape[1], step)
@@ -57,7 +57,7 @@ def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
 
 
 def from_base64(text: Any) -> bytes:
-    """Decode base64, with or without the head of a `data:` URL, or raise AudioError."""
+    """Decode base64, also a `data:` URL; AudioError if it is damaged."""
     if not isinstance(text, str):
         raise AudioError("audio_not_base64", type=type(text).__name__)
     if text.startswith("data:"):
@@ -86,7 +86,7 @@ def from_pieces(parts: Sequence[Any]) -> bytes:
 
 
 def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
-    """Decode the audio in an answer.
+    """Decode the audio in a model's response.
 
     Args:
         data: a file of any kind that `Audio.read` knows, or samples without a header.

@@ -65,7 +65,10 @@ class Waiting(Budget):
         return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
 
     def take(self) -> list[Pending]:
-        """Remove and return one batch: the oldest request and those nearest in length."""
+        """Remove and return a batch: the oldest request and those nearest in length.
+
+        Together they stay within the budget of padded seconds.
+        """
         oldest = self.items[0]
         near = [] if oldest.alone else [item for item in self.items[1:] if not item.alone]
         chosen, longest = [oldest], oldest.length_s
@@ -108,7 +111,10 @@ class Batches:
         self._runner: asyncio.Task[None] | None = None
 
     async def ask(self, request: Request) -> Response:
-        """Return one answer; an error of this request gives a failed or refused response."""
+        """Queue a request, in windows if its audio is long, and return the response.
+
+        An error of this request gives a failed or refused response.
+        """
         if (reason := refusal(request, self._info)) is not None:
             return Response.refused(reason)
         if self._runner is None:
@@ -138,7 +144,7 @@ class Batches:
         await asyncio.to_thread(self._thread.shutdown)
 
     def _put(self, request: Request) -> asyncio.Future[Response]:
-        """Queue a request and return the future of its response."""
+        """Queue a request; return a future of its response, failed at once after `close`."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
         def done(response: Response) -> None:
@@ -283,14 +289,14 @@ def number(value: Any) -> Any:
 
 
 def length_s(request: Request) -> float:
-    """Return the length of a request in a batch, in seconds."""
+    """Estimate a request's size in seconds of audio; text counts by its characters."""
     texts = [text for message in request.messages for text in message.content if isinstance(text, str)]
     texts += [value for value in request.fields.values() if isinstance(value, str)]
     return REQUEST_S + sum(clip.duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
 
 
 def refusal(request: Request, info: ModelInfo) -> str | None:
-    """Return why a model does not accept a request, or None."""
+    """Return why a model cannot answer a request, by its facts; None if it can."""
     if info.reads == "messages" and not request.messages:
         return Diagnostic("needs_conversation", model=info.name)
     if request.wants not in info.outputs:

@@ -126,6 +126,7 @@ class ResponseCache(BoundedCache):
             return responses
 
     def _rows(self, keys: Sequence[str]) -> dict[str, Any]:
+        """Return (JSON, audio) by key, from the database and from unwritten entries."""
         new = {key: self._new[key] for key in keys if key in self._new}
         query = "SELECT key, head, audio FROM responses WHERE key IN ({})"
         stored = self._select(query, [key for key in keys if key not in new])
@@ -138,7 +139,7 @@ class ResponseCache(BoundedCache):
         )
 
     def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Run a query with many keys in chunks that SQLite allows."""
+        """Run a query, with `{}` for its keys, in chunks that SQLite allows; return rows."""
         unique, rows = sorted(set(keys)), []
         for start in range(0, len(unique), _MOST_VARIABLES):
             if self._db is None:
@@ -189,6 +190,7 @@ class ResponseCache(BoundedCache):
             return int(count)
 
     def _write(self, db: sqlite3.Connection, now: float) -> None:
+        """Write all new entries to the open database, with the time `now`."""
         db.executemany(
             "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)",
             [(key, head, audio, now) for key, (head, audio) in self._new.items()],
@@ -200,7 +202,7 @@ class ResponseCache(BoundedCache):
             new.clear()
 
     def _digest(self, clip: Clip) -> str:
-        """Return the audio's digest, from a cache for unchanged files."""
+        """Return a digest of the audio; of an unchanged file it is cached."""
         if not isinstance(clip.source, str) or not os.path.isfile(clip.source):
             return clip_digest(clip)
         file = file_state(clip.source)
@@ -260,7 +262,7 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
 
 
 def pack(response: Response) -> tuple[str, bytes | None]:
-    """Return an answer as JSON after a checksum, and its audio as bytes or None."""
+    """Serialise a response: a checksum with JSON, and the encoded audio or None."""
     head = {name: getattr(response, name) for name in _FIELDS}
     head |= {"usage": dict(response.usage), "notes": [as_remark(note).as_dict() for note in response.notes]}
     audio = None
@@ -272,7 +274,7 @@ def pack(response: Response) -> tuple[str, bytes | None]:
 
 
 def unpack(head: str, audio: bytes | None) -> Response:
-    """Return the answer that `pack` wrote.
+    """Return the response that `pack` serialised.
 
     Raises:
         ValueError: the entry is damaged.
@@ -298,7 +300,10 @@ def _unpack_row(head: Any, audio: Any) -> Response | None:
 
 
 def _pack_sound(audio: Audio) -> tuple[str, bytes]:
-    """Encode audio losslessly: FLAC for 16 or 24 bits, otherwise float32."""
+    """Encode audio losslessly; return the name of the encoding and the bytes.
+
+    It is `flac` for samples that are exact in 16 or 24 bits, else `float32`.
+    """
     import soundfile
 
     samples = audio.samples.astype(np.float64)
@@ -316,6 +321,7 @@ def _pack_sound(audio: Audio) -> tuple[str, bytes]:
 
 
 def _unpack_sound(head: Mapping[str, Any], data: bytes) -> Audio:
+    """Decode the audio of `_pack_sound`, with its facts in the response's JSON `head`."""
     import soundfile
 
     if head["coding"] == "float32":

@@ -118,7 +118,10 @@ class Cascade(Model):
             await self.answers.close()
 
     async def ask(self, request: Request) -> Response:
-        """Return one answer to the request with transcripts in place of its audio."""
+        """Transcribe a request's audio, and let the language model answer the transcripts.
+
+        A failed transcription fails the response. Latencies add up, and the transcripts become notes.
+        """
         if not request.messages:
             return Response.refused(Diagnostic("needs_conversation", model=self.info.name))
         if request.wants != "text":
@@ -164,7 +167,11 @@ class Cascade(Model):
         return await asyncio.shield(clip.once(("transcript", fields.get("language")), ask))
 
     def written(self, request: Request, transcripts: list[str]) -> Request:
-        """Replace audio by transcripts. Each turn becomes one text with a line per part."""
+        """Replace audio by transcripts. Each turn becomes one text with a line per part.
+
+        Args:
+            transcripts: of all recordings, in order.
+        """
         numbers = count(1)
 
         def text(item: str | Sound) -> str:
@@ -183,7 +190,7 @@ class Cascade(Model):
 
 
 def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
-    """Return the first stage: a model that transcribes, or a recogniser."""
+    """Build the first stage: a model that transcribes audio, or a recogniser by name."""
     is_model = is_custom_code(name) or is_custom_file(name) or (name in model_names() and not _is_feature(name))
     if is_model:
         model = load_model(name, options)

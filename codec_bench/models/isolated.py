@@ -136,7 +136,7 @@ class Isolated(Model):
             raise UserError("model_not_loaded", model=self.info.name, cause=error.reason) from error
 
     async def ask(self, request: Request) -> Response:
-        """Return the answer to a request; waiting requests are sent as one batch."""
+        """Send a request to a worker, in a batch with others that wait; return the answer."""
         try:
             windowed = await asyncio.to_thread(split_windows, request, self.info, self._rate_hz)
             items = [wire.pack(_plain(window)) for window in windowed.requests]
@@ -149,6 +149,7 @@ class Isolated(Model):
         return join(answers[: first_failed + 1], windowed)
 
     async def _answer(self, item: wire.Packed, wants: str) -> Response:
+        """Queue a packed request for the workers, and await its response."""
         answer: _Answer = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
         if len(self._running) < len(self._variables):
@@ -203,6 +204,8 @@ def _deliver(pending: Sequence[_Pending], replies: Sequence[WorkerReply], took_s
 
 
 def _plain(request: Request) -> dict[str, Any]:
+    """Convert a request to plain dicts, with audio as arrays, for a worker process."""
+
     def sound(value: Any) -> Any:
         if not isinstance(value, Clip):
             return value
@@ -242,7 +245,12 @@ def _response(reply: WorkerReply, wants: str, more: dict[str, Any]) -> Response:
 
 
 def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
-    """Convert a worker's answer to a response; raise for wrong values."""
+    """Convert a worker's answer to a response; ValueError or TypeError if it is wrong.
+
+    Args:
+        wants: the requested output, `text` or `audio`.
+        more: further fields of the response.
+    """
     for status, build in (("error", Response.failed), ("refused", Response.refused)):
         if answer.get(status) is not None:
             return build(str(answer[status]), **more)

@@ -54,7 +54,7 @@ class LikelihoodBatchModel(BatchModel):
 
 
 def facts_of(model: Model) -> ModelInfo:
-    """Return a model's facts, with the output `likelihood` if it is defined."""
+    """Return a model's facts, with `likelihood` among the outputs if it computes it."""
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
     if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
         gives = []
@@ -68,7 +68,10 @@ def _in_batches(model: Model) -> TypeGuard[BatchModel]:
 
 
 async def pair_likelihoods(model: Model, request: Request) -> Response:
-    """Return the likelihoods of a pair as a JSON object; fails unless both are finite."""
+    """Return the log-likelihoods of `preferred` and `other` audio as a JSON object.
+
+    The response is failed unless both are finite.
+    """
     missing = [name for name in PAIR if name not in request.fields]
     if missing:
         return Response.failed(Diagnostic("no_sound_to_weigh", name=missing[0]))
@@ -80,6 +83,7 @@ async def pair_likelihoods(model: Model, request: Request) -> Response:
 
 
 async def _weighed_in_batches(model: BatchModel, request: Request) -> Response:
+    """Compute both likelihoods of a pair through the model's batches."""
     sides = await asyncio.gather(*(model.weigh(_single(request, name)) for name in PAIR))
     for response in sides:
         if response.status != "ok":

@@ -66,7 +66,7 @@ class Recogniser(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The recognisers' protocols, their languages, and the content of local weights."""
+        """The recognisers' protocols, languages and local weights' content, for records."""
         with noting() as checkpoints:
             for name in self._names:
                 with suppress(WeightsMissing):  # a language may never be needed
@@ -98,7 +98,7 @@ class Recogniser(BatchModel):
         await asyncio.to_thread(self.load)
 
     def load(self) -> None:
-        """As `start`, but blocks."""
+        """Load all recognisers on the device, blocking; sets `rate_hz` and `batch_s`."""
         for name in self._names:
             if name not in self._loaded:
                 feature = load_feature(name, device=self.device, weights=self.weights)
@@ -142,6 +142,7 @@ class Recogniser(BatchModel):
         return self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
 
     def _transcribe(self, name: str, batch: Sequence[Request]) -> list[Response]:
+        """Transcribe the recording of each request with the recogniser `name`."""
         feature = self._loaded[name]
         signals = [next(clips_of(request)).read().samples[0] for request in batch]
         options = {"languages": [_language(request) for request in batch]} if feature.reads_language else {}
@@ -154,6 +155,7 @@ def _language(request: Request) -> str | None:
 
 
 def _response(result: Any) -> Response:
+    """Convert a recogniser's result, or the exception in its place, to a response."""
     if isinstance(result, Exception):  # the recording is empty, or not in a language that the recogniser knows
         return Response.refused(str(result))
     text = result.get("transcript")

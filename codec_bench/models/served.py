@@ -43,7 +43,7 @@ class Served(BaseModel):
         return self.until is not None and today < self.until <= today + WARNS
 
     def words(self, today: date) -> str:
-        """Describe the shutdown in a few words; empty without one."""
+        """Describe when the service shuts the model down; empty if no date is known."""
         if self.until is None:
             return ""
         status = f"shut down on {self.until}" if self.is_gone(today) else f"shuts down on {self.until}"

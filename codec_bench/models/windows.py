@@ -69,6 +69,7 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
     cut = 0.0
 
     def fit(clip: Clip, uncut: bool) -> Clip:
+        """Resample a recording, and cut it if the model has no windows."""
         nonlocal cut
         fitted, seconds = clip.fitted(rate_hz, limit_s if window_s is None and not uncut else None)
         cut += seconds
@@ -93,7 +94,11 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
 
 
 def window_of(options: Windows | None, info: ModelInfo) -> float | None:
-    """Return the window length in seconds for long audio; None without windows."""
+    """Return the length in seconds of windows for long audio; None without windows.
+
+    Args:
+        options: the windows that a request configures, or None; the model's limits bound them.
+    """
     longest = info.window_s if options is None or info.window_s is not None else info.limit_s
     if options is None:
         return longest
@@ -167,7 +172,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
 
 
 def _join_answers(texts: Sequence[str], options: Windows) -> str:
-    """Join the texts of overlapping windows: by lines, vote or merging."""
+    """Join the texts of windows: by lines, by vote, or by merging what overlaps."""
     if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())
     if options.join == "vote":
@@ -203,7 +208,7 @@ def merge_texts(before: str, after: str, most: int) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text into words with their space before, and into unspaced characters."""
+    """Split a text into words, each with its space before, or unspaced characters."""
     out: list[str] = []
     for character in text.strip():
         starts = character.isspace() and bool(out) and not out[-1].isspace()
@@ -224,7 +229,10 @@ def join_texts(texts: Sequence[str]) -> str:
 
 
 def replace_sounds(request: Request, change: Callable[[Clip, bool], Clip]) -> Request:
-    """Replace all audio of a request."""
+    """Return a request with every recording replaced by `change(clip, uncut)`.
+
+    `uncut` is True for the field that must keep its full length.
+    """
     turns = tuple(
         Message(m.role, tuple(change(c, False) if isinstance(c, Clip) else c for c in m.content))
         for m in request.messages

@@ -67,7 +67,7 @@ class Prices:
 
     @property
     def words(self) -> str:
-        """Every price with its unit, and when and where they were looked up."""
+        """The prices with units, and when and where they were looked up, as text."""
         units = {
             "audio_minute": "USD a minute of sent sound",
             "characters": "USD a million characters",
@@ -92,7 +92,7 @@ class Prices:
     def bounds(
         self, *, sound_s: float, text_bytes: int, characters: int, most_tokens: int | None, speaks: bool
     ) -> tuple[float, float, list[str]]:
-        """Return the least and the most an answer costs in US dollars, and the unknowns.
+        """Estimate what an answer costs before it is requested.
 
         Args:
             sound_s: seconds of sent audio.
@@ -100,6 +100,9 @@ class Prices:
             characters: of spoken text.
             most_tokens: the limit of the answer, or None.
             speaks: whether the answer may hold audio.
+
+        Returns:
+            The lowest and the highest cost in US dollars, and texts for unknown parts, which the highest leaves out.
         """
         least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
         if self.until is not None and Date.today() > self.until:
@@ -153,7 +156,7 @@ class Prices:
         )
 
     def sent_parts(self, request: Request) -> dict[str, float]:
-        """Return the priced parts of what was sent: `sent_audio_s` and `characters`."""
+        """Return the sent amounts that are priced: `sent_audio_s` and `characters`."""
         out = {}
         if self.has_price("audio_minute"):
             out["sent_audio_s"] = sum(clip.duration_s for clip in clips_of(request))
@@ -189,7 +192,12 @@ class Prices:
         return total
 
     def priced(self, usage: Mapping[str, float], *, sent: bool, came: bool, share: float = 1.0) -> dict[str, float]:
-        """Return the counts with `cost_usd` and `cost_unsure_usd`, if known."""
+        """Return the counts with an answer's `cost_usd` and `cost_unsure_usd`, if known.
+
+        Args:
+            sent, came: whether audio was sent, and whether the answer holds audio.
+            share: the factor of the cost, such as a discount of batches.
+        """
         unsplit = self.unsplit(usage, sent=sent, came=came)
         cost = self.cost(usage, unsplit=unsplit)
         if cost is None:
@@ -198,7 +206,7 @@ class Prices:
         return {**usage, "cost_usd": share * cost, **unsure}
 
     def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
-        """Return the prices and counts that are missing for the cost of an answer."""
+        """Return the names of prices and counts that are missing for an answer's cost."""
         if self.until is not None and (today or Date.today()) > self.until:
             return tuple(kind for kind in PARTS if self.has_price(kind))
         if (self.has_price("audio_minute") or self.has_price("characters")) and not any(map(self.has_price, TOKENS)):
@@ -227,7 +235,7 @@ def _day(name: str, value: Any) -> Date | None:
 
 
 def openai_usage(reported: Any) -> dict[str, float]:
-    """Parse OpenAI's `usage`, whose names differ between kinds of answer."""
+    """Convert OpenAI's `usage`, of any endpoint, to this package's counts of tokens."""
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}
@@ -245,7 +253,7 @@ def openai_usage(reported: Any) -> dict[str, float]:
 
 
 def gemini_usage(reported: Any) -> dict[str, float]:
-    """Parse Gemini's `usageMetadata`. Reasoning is billed, and counted, as output."""
+    """Convert Gemini's `usageMetadata` to this package's counts of tokens."""
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}

@@ -111,7 +111,7 @@ class BatchInterface(ABC):
         """Return the path and body that submit an uploaded file."""
 
     async def submit(self, file: str, mark: str) -> Batch:
-        """Submit an uploaded file.
+        """Start a batch from an uploaded file; `find` finds it by its mark, any text.
 
         Raises:
             Retryable: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
@@ -124,7 +124,7 @@ class BatchInterface(ABC):
             raise Retryable(end.reason) from None
 
     async def find(self, mark: str) -> Batch | None:
-        """Return the batch with a mark; None if the service has none."""
+        """Return the batch that was submitted with a mark; None if the service has none."""
         query: str | None = ""
         for _ in range(PAGES):
             body = (await self.client.send("GET", f"/batches?{self.page_size}{query}", read_json)).value

@@ -30,7 +30,7 @@ def service_facts(about: dict[str, Any], **who: str | None) -> dict[str, Any]:
 
 
 def text_of(body: Any, name: str) -> str:
-    """Return a required text of a reply; RequestFailed if it is missing."""
+    """Return the text at a key of a reply; RequestFailed if it is missing."""
     value = optional_text(body, name)
     if value is None:
         raise RequestFailed(Diagnostic("field_not_in_reply", name=name, body=clean(str(body))))
@@ -38,7 +38,7 @@ def text_of(body: Any, name: str) -> str:
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> None:
-    """Set a value at a path such as `references.0.text`, creating missing levels."""
+    """Set a value in place at a path such as `references.0.text`, creating levels."""
     here: Any = body
     keys = path.split(".")
     for key, following in zip(keys, [*keys[1:], None]):
@@ -64,6 +64,7 @@ def json_bytes(body: Any) -> bytes:
     mark = secrets.token_hex(16)
 
     def without_sounds(node: Any) -> Any:
+        """Replace audio by marks, and collect its base64 in `coded`."""
         if isinstance(node, Mapping):
             return {key: without_sounds(value) for key, value in node.items()}
         if isinstance(node, (list, tuple)):

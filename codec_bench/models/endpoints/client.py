@@ -172,7 +172,7 @@ class Client(RetryPolicy):
         read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]],
         body: Mapping[str, Any],
     ) -> T:
-        """Send a request once; errors keep no trace of the key."""
+        """Send a request once; return what `read` makes of a 2xx reply."""
         import aiohttp
 
         began = time.monotonic()
@@ -224,10 +224,13 @@ class Client(RetryPolicy):
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
     ) -> Retryable | RequestFailed | Denied:
-        """Convert an HTTP error reply to an exception: retry, fail or deny.
+        """Convert an HTTP error reply to an exception.
 
         Args:
             text: body of the reply.
+
+        Returns:
+            `Retryable` for temporary errors, `RequestFailed` if this request is wrong, `Denied` if all are.
         """
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
@@ -244,6 +247,7 @@ class Client(RetryPolicy):
         return Denied(reason, self._advice(status, headers.get("location"), url), final=status in (401, 402))
 
     def _advice(self, status: int, location: str | None = None, url: yarl.URL | None = None) -> str:
+        """Return a hint for a denied request: at a redirect, model name, base_url or key."""
         if location is not None:
             return self._of_redirect(urljoin(str(url or self.base_url), location), url)
         if status == 404:
@@ -253,6 +257,7 @@ class Client(RetryPolicy):
         return f"check the key in the environment variable {self._key.env}, and that it may use this model"
 
     def _of_redirect(self, target: str, url: yarl.URL | None) -> str:
+        """Return a hint at the base_url to which a service redirects."""
         path = str(url).removeprefix(self.base_url) if url is not None else ""
         to = f"the service redirects to {self.clean(target)}"
         if path and target.endswith(path):
@@ -260,14 +265,14 @@ class Client(RetryPolicy):
         return f"{to}; is base_url ({self.base_url}) right?"
 
     def _of_path(self, url: yarl.URL | None) -> str:
-        """Advise on a base_url that contains the request's path, or lacks the version."""
+        """Return a hint at a base_url with the request's path, or without a version."""
         path = str(url).removeprefix(self.base_url) if url is not None else ""
         if path and self.base_url.endswith(path):
             return f" It ends before {path}, which every request adds: base_url={self.base_url.removesuffix(path)}"
         return "" if urlsplit(self.base_url).path else f" Most services have a version in it: {self.base_url}/v1"
 
     def _heed_limits(self, headers: Mapping[str, str]) -> None:
-        """Adapt the request gate to the rate limits that a reply's headers state."""
+        """Limit or pause requests by the rate limits in a reply's headers."""
         most = most_at_once(headers)
         if most is not None:
             self.gate.lower_ceiling(most)
@@ -279,7 +284,7 @@ class Client(RetryPolicy):
 
 
 def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aiohttp.ClientSession:
-    """Open a session with a service; `timeout_s` is the longest silence."""
+    """Open an HTTP session; `timeout_s` is the longest time without a received byte."""
     import aiohttp
 
     certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -296,7 +301,10 @@ def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aioh
 
 @contextmanager
 def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one attempt's body for aiohttp, which closes files that it has sent."""
+    """Yield aiohttp's arguments for one attempt with `body` of `Client.send`.
+
+    Files are opened anew, because aiohttp closes those that it has sent.
+    """
     import aiohttp
 
     sent = {name: body[name] for name in ("json", "headers") if name in body}
@@ -321,6 +329,7 @@ def _of_tls(message: str) -> str:
 
 
 def _proxy_to(url: str) -> str | None:
+    """Return the proxy that the environment sets for a URL, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
@@ -330,7 +339,7 @@ def _proxy_to(url: str) -> str | None:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Load the TLS certificates once: it reads every certificate of the system."""
+    """Load TLS certificates: those of a file or folder, else certifi's. Cached."""
     import ssl
 
     if file or folder:

@@ -38,7 +38,7 @@ def is_dated(model: str) -> bool:
 
 
 async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any]:
-    """Return a service's facts about a model (`model`) and its program (`server`).
+    """Return what a service states about a model (`model`) and its server (`server`).
 
     A name without other facts, as from a proxy, becomes the `alias` in `server`. Facts that differ between two calls
     are dropped. Every address is tried once, for a few seconds.

@@ -82,7 +82,7 @@ def most_at_once(headers: Mapping[str, str]) -> int | None:
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until all exhausted limits are reset."""
+    """Return the seconds until all exhausted rate limits are reset; None if unstated."""
     waits = []
     for kind in ("-requests", "-tokens", ""):
         remaining, reset = headers.get(f"x-ratelimit-remaining{kind}"), headers.get(f"x-ratelimit-reset{kind}")
@@ -93,6 +93,7 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 
 def _in_body(body: str) -> float | None:
+    """Return the seconds to wait that an error body states, or None."""
     body = body[:_LONGEST]
     try:
         delays = [value for value in _values(parse_json(body), "retryDelay") if isinstance(value, str)]
@@ -151,7 +152,7 @@ class Lesson:
 
 
 def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
-    """Return which sent parameter a service refuses; None for another cause."""
+    """Return which of the sent parameters a refusal names; None for another cause."""
     message = message[:_LONGEST]
     if not _OBJECTS.search(message) or _TOO_LONG.search(message):
         return None
@@ -170,7 +171,7 @@ def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
 def mistake_of(
     message: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
 ) -> str | None:
-    """Return a hint at a refused setting; None if it may be the question.
+    """Return a hint at a refused setting; None if the request itself may be the cause.
 
     Args:
         message: the body of the refusal.
@@ -201,7 +202,7 @@ def mistake_of(
 
 
 def cause_of(message: str) -> str:
-    """Return a hint at the cause of repeated refusals in the same words."""
+    """Return a hint at the likely cause when a service refuses every request alike."""
     if _TOO_LONG.search(message[:_LONGEST]):
         return (
             "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the "
@@ -213,6 +214,7 @@ def cause_of(message: str) -> str:
 
 
 def _named(message: str) -> set[str]:
+    """Collect the names of parameters in an error's JSON (`param`, `loc`)."""
     try:
         body = parse_json(message)
     except ValueError:

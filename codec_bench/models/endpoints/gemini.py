@@ -84,7 +84,7 @@ class Gemini(BatchableModel):
         self._files_lock = asyncio.Lock()
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Send a request, and return the service's answer."""
+        """Send a request, after uploading the audio of a long one; return the response."""
         path = f"/models/{self.model}:generateContent"
         sounds = body.sounds if isinstance(body, LongBody) else {}
         try:
@@ -107,7 +107,7 @@ class Gemini(BatchableModel):
         return GeminiBatches(self, self.model)
 
     async def ready(self, body: Any) -> bytes:
-        """Implement `BatchableModel.ready`; the service deletes uploaded audio after 48 h."""
+        """Return the body for a batch file, after uploading its audio if it is long."""
         if not isinstance(body, LongBody):
             return bytes(body)
         sent = await self._uploaded(body)
@@ -123,7 +123,7 @@ class Gemini(BatchableModel):
         await super().close()
 
     def encode(self, request: Request) -> bytes:
-        """Return the body as bytes, without its audio if it would be too long."""
+        """Return the body as JSON; if it is too long, its audio is apart (`LongBody`)."""
         body = super().encode(request)
         if len(body) <= self.inline_bytes:
             return body
@@ -135,7 +135,11 @@ class Gemini(BatchableModel):
         return self._body(request, None)
 
     def _body(self, request: Request, sounds: dict[str, bytes] | None) -> dict[str, Any]:
-        """Return the body; audio outside it is added to `sounds`."""
+        """Return the request's body.
+
+        Args:
+            sounds: gets the audio by digest, and the body refers to it; None keeps audio in the body.
+        """
         config = self.named_parameters(request)
         if isinstance(config.get("stopSequences"), str):
             config["stopSequences"] = [config["stopSequences"]]
@@ -187,6 +191,7 @@ class Gemini(BatchableModel):
             return self._files
 
     def _response(self, body: Mapping[str, Any], about: dict[str, Any]) -> Response:
+        """Convert a reply, and facts `about` it, to a response; refused if blocked."""
         about = {**about, "usage": gemini_usage(body.get("usageMetadata"))}
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
         if blocked:
@@ -215,6 +220,7 @@ class Gemini(BatchableModel):
 
 
 def _audio(sounds: list[Mapping[str, Any]]) -> Audio:
+    """Decode the audio of an answer's parts, which are joined."""
     kind = sounds[0]["mimeType"].lower()
     rate = re.search(r"rate=(\d+)", kind)
     bare = kind.startswith(("audio/l16", "audio/pcm"))

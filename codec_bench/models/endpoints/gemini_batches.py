@@ -79,7 +79,7 @@ class GeminiBatches(BatchInterface):
         return None if token is None else f"&pageToken={token}"
 
     def batch(self, body: Any) -> Batch:
-        """Implement `BatchInterface.batch`."""
+        """Parse the service's report on a batch; one without a name raises RequestFailed."""
         id = text_of(body, "name")
         about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
         state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -97,7 +97,7 @@ class GeminiBatches(BatchInterface):
         await download(self._root, f"/download/{self._version}/{file}:download?alt=media", target)
 
     def outcome(self, line: Any) -> BatchOutcome | None:
-        """Implement `BatchInterface.outcome`."""
+        """Parse one line of a file of results; None if it has no key."""
         key = optional_text(line, "key")
         if key is None:
             return None

@@ -123,6 +123,7 @@ class GeminiFiles:
         return await self._active(body)
 
     async def _uploaded(self, content: bytes | Path, kind: str, name: str | None) -> Stored:
+        """Upload content of a MIME type; wait until the service can use it."""
         size = len(content) if isinstance(content, bytes) else content.stat().st_size
         head = {
             "X-Goog-Upload-Protocol": "resumable", "X-Goog-Upload-Command": "start",
@@ -141,7 +142,10 @@ class GeminiFiles:
         return await self._active(body)
 
     async def _upload_path(self, response: aiohttp.ClientResponse, _began: float) -> str:
-        """Return the upload path, at the same service, as the key is sent with it."""
+        """Return the upload path from a reply's header.
+
+        An address at another host raises RequestFailed, because the key is sent there.
+        """
         await read_bytes(response)
         url = response.headers.get("x-goog-upload-url", "")
         here, there = urlsplit(self._client.base_url), urlsplit(url)

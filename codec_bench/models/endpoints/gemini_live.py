@@ -73,6 +73,7 @@ class GeminiLive(SocketModel):
         return setup
 
     def _turns(self, request: Request) -> list[dict[str, Any]]:
+        """Return the messages for a request's turns: written ones, then the last audio."""
         turns = [m for m in request.messages if m.role != "system"]
         sounds = [pcm16_base64(item) for item in turns[-1].content if not isinstance(item, str)]
         written = [turn for m in turns if (turn := _written(m)) is not None]
@@ -86,7 +87,10 @@ class GeminiLive(SocketModel):
         return out
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """Implement `SocketModel.enter`."""
+        """Add an event of the service to the answer so far (`written`).
+
+        Returns `ready` when the session is set up, `done` at the end of the answer, else "".
+        """
         if "setupComplete" in event:
             return "ready"
         if event.get("usageMetadata"):

@@ -115,7 +115,7 @@ class JsonEndpoint(JsonModel):
         return replace(response, **about)
 
     def content(self, request: Request) -> Any:
-        """Return the filled template. An unknown name raises UserError."""
+        """Return the body: the template, filled with the request's texts and audio."""
         sounds = {id(clip): wav_base64(clip) for clip in clips_of(request)}
         turns = [
             {"role": m.role, "text": "".join(text for text in m.content if isinstance(text, str))}
@@ -134,6 +134,7 @@ class JsonEndpoint(JsonModel):
         return self._template({**values, "messages": turns, "parameters": self.named_parameters(request)})
 
     async def _read(self, response: aiohttp.ClientResponse, _began: float) -> list[Any]:
+        """Read a reply: JSON documents, or audio bytes; Retryable if it states an error."""
         if self.reply == "sound":
             return [await read_sound(response)]
         pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))
@@ -144,6 +145,7 @@ class JsonEndpoint(JsonModel):
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
+        """Convert documents to a response by the configured paths; KeyError if missing."""
         if self.reply == "sound":
             return Response(audio=audio_of(pieces[0], self.audio_format, self.audio_rate_hz))
         texts = (
@@ -188,7 +190,7 @@ def value_at(body: Any, path: str) -> Any:
 
 
 def _pieces(data: bytes) -> list[Any]:
-    """Parse the JSON lines or events of a streamed reply."""
+    """Parse a streamed reply of JSON lines or events; Retryable if it is not JSON."""
     out = []
     for line in re.split(r"[\n\r\0]+", data.decode("utf-8", "replace")):
         line = line.strip().removeprefix("data:").strip()
@@ -204,13 +206,14 @@ def _pieces(data: bytes) -> list[Any]:
 
 
 def _compiled(body: Any, name: str) -> Any:
-    """Compile the templates of a request body to a function of the values."""
+    """Compile the Jinja templates in a request body to a function of the values."""
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
 
     def compile_node(node: Any, where: str) -> Any:
+        """Return a function from values to the filled node; fields that are None vanish."""
         if isinstance(node, Mapping):
             inner = {key: compile_node(value, f"{where}.{key}") for key, value in node.items()}
             return lambda values: {k: v for k, make in inner.items() if (v := make(values)) is not None}

@@ -44,7 +44,7 @@ class ApiKey:
             )
 
     def read(self) -> str | None:
-        """Return the key; None if the service needs none."""
+        """Return the key from the environment; None if the service needs none."""
         if self.env is None:
             return None
         value = os.environ.get(self.env, "").strip()
@@ -100,7 +100,10 @@ def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Return the URL without a trailing slash."""
+    """Check a URL and return it without a trailing slash.
+
+    UserError for another scheme, or a key in the URL.
+    """
     try:
         parts = urlsplit(url)
     except ValueError as error:  # such as a bracket that is not closed
@@ -134,7 +137,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def clean_reason(reason: str, secrets: tuple[str, ...]) -> str:
-    """Clean a reason; of a diagnostic each of its texts."""
+    """Clean a reason as `clean` does; of a diagnostic, clean each of its texts."""
     return changed_texts(reason, lambda text: clean(text, secrets))
 
 

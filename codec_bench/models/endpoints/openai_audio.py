@@ -66,7 +66,7 @@ class OpenAiTranscription(HttpModel):
         return wav_file(request.fields["audio"])
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return one transcript."""
+        """Send a request's audio, and return the transcript."""
         language = request.fields.get("language")
         form = {"model": self.model, "response_format": "json", **self.named_parameters(request)}
         if language is not None and self.languages.get(language, language) is not None:
@@ -144,7 +144,7 @@ class OpenAiSpeech(JsonModel):
         return super().check(request)
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return the spoken text."""
+        """Send a request's text, and return the spoken audio."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
         data, first_s = reply.value
         about = {"first_s": first_s, **reply.about()}
@@ -155,7 +155,7 @@ class OpenAiSpeech(JsonModel):
         return Response(audio=audio, **about)
 
     def content(self, request: Request) -> dict[str, Any]:
-        """Return the body."""
+        """Return the request's body, with fields under the names that the service uses."""
         body: dict[str, Any] = {"model": self.model, "response_format": self.audio_format}
         body |= self.named_parameters(request)
         if self.voice is not None and request.fields.get("prompt_audio") is None:
@@ -173,6 +173,10 @@ class OpenAiSpeech(JsonModel):
         return body
 
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> tuple[bytes, float | None]:
+        """Read an audio reply; also return the seconds to its first bytes.
+
+        They are None for a reply that was complete before it was sent.
+        """
         # A reply with a content length was complete before it was sent: its first byte has no meaning.
         if "content-length" in response.headers or is_text(response):
             return await read_sound(response), None

@@ -59,7 +59,7 @@ class OpenAiBatches(BatchInterface):
         return f"&after={text_of(entries[-1], 'id')}" if entries and body.get("has_more") else None
 
     def batch(self, body: Any) -> Batch:
-        """Implement `BatchInterface.batch`."""
+        """Parse the service's report on a batch; one without an id raises RequestFailed."""
         id = text_of(body, "id")
         state = STATES.get(str(body.get("status")), "running")
         files = tuple(
@@ -75,7 +75,7 @@ class OpenAiBatches(BatchInterface):
         await download(self.client, f"/files/{file}/content", target)
 
     def outcome(self, line: Any) -> BatchOutcome | None:
-        """Implement `BatchInterface.outcome`."""
+        """Parse one line of a file of results; None if it has no `custom_id`."""
         key = optional_text(line, "custom_id")
         if key is None:
             return None

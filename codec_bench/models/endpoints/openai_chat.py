@@ -76,6 +76,7 @@ class ChatReply:
             self.finish = choice.get("finish_reason") or self.finish
 
     def _add_part(self, delta: Mapping[str, Any], began: float) -> None:
+        """Add a message, or one delta of a stream, to text, audio, reasoning and refusal."""
         content = delta.get("content")
         if isinstance(content, list):
             thoughts = [block for block in content if block.get("type") in ("reasoning", "thinking")]
@@ -167,14 +168,14 @@ class OpenAiChat(BatchableModel):
         return OpenAiBatches(self, self.path)
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """Implement `BatchableModel.read_body`."""
+        """Convert a complete reply, and facts `about` it such as latency, to a response."""
         written = ChatReply()
         parse_reply(lambda body: written.add(_check_complete(body), 0.0), body)
         written.first_s = None
         return self._response(written, **service_facts(about, model=written.model, revision=written.revision))
 
     def content(self, request: Request) -> dict[str, Any]:
-        """Return the body."""
+        """Return the request's body."""
         body: dict[str, Any] = {"model": self.model, "messages": [self._turn(m) for m in request.messages]}
         body |= self.named_parameters(request)
         if request.wants == "audio" and self.modalities is not None:
@@ -191,6 +192,7 @@ class OpenAiChat(BatchableModel):
         return {"role": message.role, "content": [self._content_part(item) for item in message.content]}
 
     def _content_part(self, item: str | Sound) -> dict[str, Any]:
+        """Return a text, or audio in the service's form (`audio_as`), as a content part."""
         if isinstance(item, str):
             return {"type": "text", "text": item}
         if self.audio_as == "audio_url":
@@ -199,6 +201,7 @@ class OpenAiChat(BatchableModel):
         return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> ChatReply:
+        """Read a reply or a stream of events; Retryable if the stream ends too early."""
         written = ChatReply()
         async for body in self._pieces(response):
             parse_reply(lambda body: written.add(body, began), body)
@@ -216,6 +219,7 @@ class OpenAiChat(BatchableModel):
         yield _check_complete(await read_json(response))
 
     def _response(self, written: ChatReply, **about: Any) -> Response:
+        """Convert a collected answer to a response; refused if the model declined."""
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
         if written.refusal:
             return Response.refused(
@@ -261,7 +265,10 @@ def _check_complete(body: Any) -> Mapping[str, Any]:
 
 
 def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
-    """Return the exception for an error within a success status or a stream."""
+    """Return the exception for an error in a reply of status 200 or in a stream.
+
+    Codes in `refusals` make it `RequestFailed`; others are `Retryable`.
+    """
     message, codes = error_of(json.dumps(body))
     reason = Diagnostic("service_error_in_answer", message=clean(message))
     return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else Retryable(reason)

@@ -60,7 +60,7 @@ class OpenAiEmbeddings(JsonModel):
         return {"model": self.model, "input": texts, "encoding_format": "float", **self.named_parameters(request)}
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """Return the similarities."""
+        """Return the cosines of the field `text` with each of `texts`, as JSON."""
         reply = await self.client.send("POST", self.path, read_json, content=body, headers=JSON)
         of_text, *others = parse_reply(_embeddings, reply.value)
         if len(others) != len(request.fields["texts"]):
@@ -74,6 +74,7 @@ class OpenAiEmbeddings(JsonModel):
 
 
 def _embeddings(body: Any) -> np.ndarray:
+    """Return a reply's embeddings as unit vectors; ValueError if they are damaged."""
     rows = sorted(body["data"], key=lambda one: one["index"])
     if [one["index"] for one in rows] != list(range(len(rows))):
         raise ValueError("the embeddings are not numbered from 0 on")

@@ -89,7 +89,10 @@ class OpenAiLive(SocketModel):
         return json.dumps({"type": "session.start", "session": session})
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """Implement `SocketModel.enter`."""
+        """Add an event of the service to the answer so far (`written`).
+
+        Returns `ready` when the session has started, `done` when it is closed, else "".
+        """
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -109,7 +112,7 @@ class OpenAiLive(SocketModel):
         return "done"
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> ChatReply:
-        """Implement `SocketModel.talk`. Receives while the question is sent."""
+        """Send the question at the pace of speech while receiving; return the answer."""
         written, started, spoke = ChatReply(), asyncio.Event(), _Spoke()
 
         async def listen() -> None:
@@ -145,6 +148,10 @@ class OpenAiLive(SocketModel):
                 await listener
 
     async def _send(self, socket: ClientConnection, chunk: str, listener: asyncio.Task[None], spoke: _Spoke) -> None:
+        """Send one chunk of audio, and wait for its duration.
+
+        Errors of the task that receives (`listener`) are raised. Sent seconds go to `spoke`.
+        """
         if listener.done():
             await listener  # raises its error
             spoke.ended = True
@@ -175,7 +182,7 @@ class _Spoke:
             self.last_s = self.sent_s
 
     def is_over(self) -> bool:
-        """Whether the answer is complete, or none will come."""
+        """Whether the answer is complete, or too much time has passed without one."""
         if self.ended:
             return True
         # Speech during the question may be a backchannel.

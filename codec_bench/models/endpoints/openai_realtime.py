@@ -87,6 +87,7 @@ class OpenAiRealtime(SocketModel):
         return [json.dumps(event) for event in self._events(request)]
 
     def _events(self, request: Request) -> list[dict[str, Any]]:
+        """Return the events for a request: session, turns, and the start of the answer."""
         system = "\n".join(p for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str))
         session = self.session_update(
             system, self.named_parameters(request), audio_output=request.wants == "audio", turn_detection=None
@@ -106,6 +107,7 @@ class OpenAiRealtime(SocketModel):
         """Return the event that configures a session.
 
         Args:
+            system: the instructions.
             turn_detection: the service's turn detection; None if the sender marks the ends.
         """
         kinds = ["audio"] if audio_output else ["text"]
@@ -127,6 +129,7 @@ class OpenAiRealtime(SocketModel):
         return {"type": "session.update", "session": session}
 
     def _item(self, message: Message) -> dict[str, Any]:
+        """Return a turn, with texts and audio, as an item of the conversation."""
         kind = "text" if self.layout == "beta" else "output_text"
         text = "input_text" if message.role == "user" else kind
         parts = [
@@ -138,7 +141,7 @@ class OpenAiRealtime(SocketModel):
         return {"type": "message", "role": message.role, "content": parts}
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """Implement `SocketModel.enter`."""
+        """Add an event to the answer so far; return `done` at its end, else ""."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -160,7 +163,7 @@ class OpenAiRealtime(SocketModel):
         return ""
 
     def finish(self, response: Mapping[str, Any], written: ChatReply) -> None:
-        """Add the usage and finish reason of a complete response.
+        """Add the usage and finish reason of a complete response to the answer.
 
         Raises:
             Retryable, RequestFailed, Denied: the response failed or was cancelled.
@@ -177,7 +180,7 @@ class OpenAiRealtime(SocketModel):
 
 
 def trouble_of(error: Mapping[str, Any]) -> Exception:
-    """Return the exception for an error event."""
+    """Return the exception for an error event: retry, fail or deny."""
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = Diagnostic("service_error", message=clean(str(error.get("message") or kind)))
     if "rate_limit" in kind:
@@ -242,7 +245,7 @@ class OpenAiLiveTranscription(SocketModel):
         return [json.dumps(event) for event in events]
 
     def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
-        """Implement `SocketModel.enter`."""
+        """Add an event to the transcript so far; return `done` at its end, else ""."""
         kind = event["type"]
         if kind in ("error", f"{_EVENT}failed"):
             raise trouble_of(event["error"])

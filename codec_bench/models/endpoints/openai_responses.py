@@ -74,12 +74,13 @@ class OpenAiResponses(BatchableModel):
         return {"model": self.model, "input": turns, "store": False, **self.named_parameters(request)}
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """Implement `BatchableModel.read_body`."""
+        """Convert a complete reply, and facts `about` it such as latency, to a response."""
         _check(body)
         about = service_facts(about, model=optional_text(body, "model"))
         return parse_reply(lambda body: self._response(body, about), body)
 
     def _turn(self, message: Message) -> dict[str, Any]:
+        """Return a turn as a message of the request: plain text, or parts with audio."""
         texts = [item for item in message.content if isinstance(item, str)]
         if len(texts) == len(message.content):  # earlier answers must be plain text
             return {"type": "message", "role": message.role, "content": "".join(texts)}
@@ -92,6 +93,7 @@ class OpenAiResponses(BatchableModel):
         return {"type": "input_audio", "input_audio": {"data": wav_base64(sound), "format": "wav"}}
 
     def _response(self, body: Mapping[str, Any], about: dict[str, Any]) -> Response:
+        """Convert a reply to a response; refused if the model declined."""
         parts = [p for item in body["output"] if item.get("type") == "message" for p in item.get("content") or ()]
         text = "".join(content.get("text") or "" for content in parts if content.get("type") == "output_text")
         refusal = "".join(content.get("refusal") or "" for content in parts if content.get("type") == "refusal")

@@ -219,7 +219,10 @@ class RemoteModel(Model):
         """
 
     def named_parameters(self, request: Request) -> dict[str, Any]:
-        """Return the request's and the model's generation parameters, renamed."""
+        """Return the generation parameters of request and model by the service's names.
+
+        Parameters that the service does not have are left out.
+        """
         parameters = {name: value for name, value in request.parameters.items() if value is not None}
         if not self.reasons:
             parameters.pop("reasoning_tokens", None)
@@ -264,7 +267,7 @@ class RemoteModel(Model):
             REPEATS.reset(counting)
 
     async def _checked(self, request: Request, answer: Awaitable[Response]) -> Response:
-        """Await a response and convert errors of the service to failed responses."""
+        """Await a response; errors of the service become failed or refused responses."""
         try:
             response = await answer
         except RequestFailed as end:
@@ -309,7 +312,10 @@ class RemoteModel(Model):
         return [*self.parameters, *(name for name in ("modalities", "voice") if name in self.changes_answers)]
 
     def _learn(self, end: RequestFailed, request: Request) -> bool:
-        """Learn which parameter a refusal rejects; returns whether it names one."""
+        """Remember a parameter that a refusal names, and return whether it names one.
+
+        It is left out or replaced in later requests.
+        """
         called = {name: self.service_parameter(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}
         lesson = lesson_of(end.message, sent)
@@ -322,7 +328,7 @@ class RemoteModel(Model):
         return True
 
     def _masked(self, response: Response) -> Response:
-        """Mask the key, which a service may repeat in its answer."""
+        """Return a response with the key masked, which a service may repeat in its answer."""
         hide = partial(masked, secrets=self.key.secrets())
         shown: dict[str, Any] = {
             name: hide(shown_text)
@@ -338,6 +344,7 @@ class RemoteModel(Model):
         return replace(response, **shown, notes=notes, served=served)
 
     def _priced(self, request: Request, response: Response, share: float) -> Response:
+        """Return a response with its cost in `usage`, multiplied by `share`."""
         usage = {**response.usage, **(self.prices.sent_parts(request) if response.status == "ok" else {})}
         sent = next(clips_of(request), None) is not None
         usage = self.prices.priced(usage, sent=sent, came=response.audio is not None, share=share)

@@ -21,7 +21,10 @@ MAX_BYTES = 256 << 20
 
 
 def error_of(text: str) -> tuple[str, set[str]]:
-    """Return the message and codes of an error body, in any of several layouts."""
+    """Return the message and codes of an error body, in any of several layouts.
+
+    A body that is not JSON is its own message.
+    """
     try:
         body = parse_json(text)
     except ValueError:
@@ -74,7 +77,7 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """Return the complete body of an audio reply.
 
     Raises:
-        Retryable: it is a page, such as that of a proxy.
+        Retryable: it is an HTML page, such as that of a proxy.
         RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
@@ -128,12 +131,13 @@ class EventLines:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
-        """Return the last event. Some servers omit the empty line after it."""
+        """Return the event that the end of the stream completes, in a list; or none."""
         lines = ["".join(self._line_parts), ""]
         self._line_parts.clear()
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def _line(self, line: str) -> str | None:
+        """Add a line to the current event; return the event's data if the line ends it."""
         if line:
             name, _, value = line.partition(":")
             if name == "data":

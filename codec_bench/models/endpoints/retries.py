@@ -60,11 +60,11 @@ class RequestGate:
         self._doubling, self._cuts, self._closed_until = True, 0, 0.0
 
     async def enter(self, slots: HeldSlots | None = None) -> int:
-        """Wait for a slot and return the ticket for `leave`.
+        """Wait until a request may start; return the ticket for `leave`.
 
         Args:
-            slots: slots of the question; a held one is reused. Without `slots`, held slots do not count (unrecorded
-                questions).
+            slots: those of the question (one sample for one model), a held one of which is reused; None if its answer
+                is not stored.
         """
         while True:
             while (pause := self._closed_until - self._clock()) > 0:
@@ -88,10 +88,11 @@ class RequestGate:
         return self._cuts
 
     def leave(self, ticket: int, outcome: Outcome, slots: HeldSlots | None = None) -> None:
-        """Release the slot.
+        """End a request, and adapt the limit of concurrent requests to its outcome.
 
         Args:
             ticket: the result of `enter`.
+            outcome: `good` raises the limit, `crowded` and `slow` lower it.
             slots: slots of the question, which keeps this one after a good outcome until its answer is stored.
         """
         full = self.busy + self.held >= int(self.limit)
@@ -150,7 +151,7 @@ class HeldSlots:
         self._waiting.append((gate, slot))
 
     def hold(self, gate: RequestGate) -> None:
-        """Occupy another slot, unless the question is finished."""
+        """Occupy one more slot of a gate, unless the question is finished."""
         if self._over:
             return
         gate.held += 1
@@ -161,7 +162,7 @@ class HeldSlots:
             slot.set_result(None)
 
     def take(self, gate: RequestGate) -> bool:
-        """Use an occupied slot for the next request; return whether there was one."""
+        """Give back an occupied slot for the next request; return whether there was one."""
         if gate not in self._at:
             return False
         self._at.remove(gate)
@@ -398,7 +399,14 @@ class RetryPolicy:
             await self._sleep(wait)
 
     def _on_throttled(self, error: Retryable, wait_s: float, began_s: float) -> bool:
-        """Report throttling; returns True to give up the request. UserError ends the run."""
+        """Report a rate limit; return whether to give up this request.
+
+        UserError ends the run, if the service stays closed for too long.
+
+        Args:
+            wait_s: seconds until the next attempt.
+            began_s: when the first attempt began.
+        """
         now, limit_s = self._clock(), self.patience.stops_s
         if limit_s is not None:
             silent_s = now + wait_s - (self._good_at or 0.0)
@@ -417,7 +425,7 @@ class RetryPolicy:
         return limit_s is not None and now - began_s + wait_s > self.patience.throttled_s
 
     def _count(self, reason: str, hint: str) -> None:
-        """Count a refusal. The eighth in a row in the same words ends the run."""
+        """Count a refusal; UserError for the eighth in a row with the same words."""
         words = _CHANGING.sub("#", reason)
         self._alike_count = self._alike_count + 1 if words == self._alike else 1
         self._alike = words
@@ -462,6 +470,10 @@ class RetryPolicy:
         return self._rng.uniform(0.0, longest)
 
     def _end(self, error: Retryable, attempts: int, code: str | None = None) -> Exception:
+        """Return the exception that ends a request after its last attempt.
+
+        UserError if no connection was ever possible, else RequestFailed.
+        """
         self._failures += 1
         if error.disconnected and not self.answered:
             return UserError(

@@ -63,7 +63,7 @@ class SocketModel(RemoteModel):
     """Whether only the last turn may hold audio."""
 
     def connect(self) -> None:
-        """Create `client` for retries. Every attempt opens its own connection."""
+        """Check the address, and create the retry policy (`client`); open no connection."""
         check_url(self.base_url, ("ws", "wss"))
         check_headers(self.headers)
         self.client = RetryPolicy(self.ceiling, self.patience)
@@ -113,7 +113,7 @@ class SocketModel(RemoteModel):
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
-        """Send a request, and return the service's answer."""
+        """Send a request over a new connection, and return the service's answer."""
         reply = await self.client.run(lambda: self._attempt(body))
         written: ChatReply = reply.value
         about = reply.about(model=written.model, revision=written.revision)
@@ -129,9 +129,10 @@ class SocketModel(RemoteModel):
         return Response(text=spoken or None, audio=sound, notes=note, **about)
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> ChatReply:
-        """Return the answer over an open connection.
+        """Send messages over an open connection, and collect the answer.
 
         Args:
+            events: the messages; those after `opening` wait until the service is ready.
             began: start of the attempt (`time.monotonic`).
 
         Raises:
@@ -198,6 +199,7 @@ class SocketModel(RemoteModel):
         return read_event(message, lambda event: self.enter(event, written, began))
 
     def _error(self, status: int, body: bytes) -> Exception:
+        """Convert an HTTP error of the handshake to an exception: retry or deny."""
         message = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
         reason = Diagnostic("service_status", url=self.base_url, status=status, message=message)
         if is_temporary(status):

@@ -88,7 +88,7 @@ class TransformersModel(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The checkpoint, the dtype, and every option that changes an answer.
+        """The checkpoint, the dtype, and every option that changes an answer, for records.
 
         Raises:
             WeightsError: the weights are not on this machine.
@@ -122,7 +122,7 @@ class TransformersModel(BatchModel):
         self._loaded()
 
     def _loaded(self) -> Family:
-        """Load the model's family from its checkpoint, once."""
+        """Return the loaded network with its family's code, loading it at the first call."""
         if self._family is not None:
             return self._family
         checkpoint = self._find_checkpoint()
@@ -176,6 +176,7 @@ class TransformersModel(BatchModel):
 
 
 def _resolved(name: str, device: str) -> str:
+    """Return the torch device of a name; `auto` is the first GPU, else the CPU."""
     import torch
 
     if device == "auto":

@@ -38,7 +38,7 @@ FAMILIES = {
 
 
 def family_of(model_type: str) -> type[Family]:
-    """Return the class for a model type."""
+    """Return the class that runs a transformers model type, or else a generic class."""
     if model_type in FAMILIES:
         return load_attribute(FAMILIES[model_type])
     from transformers.models.auto.modeling_auto import (

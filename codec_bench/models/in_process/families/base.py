@@ -36,7 +36,10 @@ class FamilySettings:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any], defaults: FamilySettings | None = None) -> FamilySettings:
-        """Parse the parameters of a request; missing ones come from `defaults`."""
+        """Parse and check a request's generation parameters; UserError for a wrong one.
+
+        Missing ones, and those that are None, come from `defaults`.
+        """
         base = defaults or cls()
         values = {field.name: getattr(base, field.name) for field in fields(cls)}
         for key, value in options.items():
@@ -53,7 +56,10 @@ class FamilySettings:
 
 
 def one_limit(parameters: Mapping[str, Any], reasons: bool) -> dict[str, Any]:
-    """Merge the limits of reasoning and answer into one."""
+    """Return parameters with the limit of reasoning added to `max_tokens`.
+
+    It is dropped if the model does not reason.
+    """
     limits = dict(parameters)
     budget = limits.pop("reasoning_tokens", None) or 0
     if limits.get("max_tokens") is not None and reasons:
@@ -173,7 +179,7 @@ class OneByOne:
 
 @contextmanager
 def seeded(settings: FamilySettings, device: str) -> Iterator[None]:
-    """Seed random numbers within the context from the request, and only there."""
+    """Seed torch within the context by the settings; the state outside stays."""
     if not settings.sampled:
         yield
         return

@@ -74,7 +74,7 @@ class Chat(Family):
         return FamilyRow(inputs, group=tuple(sorted(inputs)), wants=request.wants)
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """Return the processor's output for a request, as a batch of one."""
+        """Apply the chat template, and compute a request's inputs as a batch of one."""
         turns: list[tuple[str, list[str | Sound]]] = [
             (message.role, list(message.content)) for message in request.messages
         ]
@@ -116,7 +116,7 @@ class Chat(Family):
     # ---- from rows to answers ----
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Generate the texts of all rows together."""
+        """Generate the responses of all rows (prepared requests) as one batch."""
         collated = self.collate(rows)
         counts = collated["attention_mask"].sum(dim=1).tolist()  # here, where nothing waits for the device
         inputs = self.on_device(collated)
@@ -140,7 +140,10 @@ class Chat(Family):
         return nullcontext()
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stack rows into a batch: left-pad inputs per token; others have equal shapes."""
+        """Stack prepared requests into a batch, inputs per token padded on the left.
+
+        All other inputs have equal shapes.
+        """
         import torch
 
         width = max(row.inputs["input_ids"].shape[1] for row in rows)
@@ -174,15 +177,15 @@ class Chat(Family):
 
     @property
     def end_ids(self) -> list[int]:
-        """The tokens that end an answer."""
+        """The ids of the tokens that end an answer."""
         ends = getattr(self.net_that_writes().generation_config, "eos_token_id", None)
         ends = self.tokenizer.eos_token_id if ends is None else ends
         return list(ends) if isinstance(ends, (list, tuple)) else [ends]
 
     def generation(self, settings: FamilySettings) -> Any:
-        """Return the settings in transformers' form; only token ids stay the checkpoint's.
+        """Return the settings as a transformers `GenerationConfig`.
 
-        transformers fills every missing setting from the checkpoint, so neutral settings are explicit.
+        Neutral settings are explicit, because transformers fills missing ones from the checkpoint.
         """
         config = deepcopy(self.net_that_writes().generation_config)
         changes = {
@@ -198,7 +201,10 @@ class Chat(Family):
         return config
 
     def response(self, tokens: Sequence[int], prompt_tokens: int, settings: FamilySettings) -> Response:
-        """Return the response for generated tokens; those after the end token are padding."""
+        """Decode generated tokens, up to the first end token or stop text, to a response.
+
+        Reasoning is split off; unfinished reasoning gives a failed response.
+        """
         ends = set(self.end_ids)
         count = next((index + 1 for index, token in enumerate(tokens) if token in ends), None)
         text = self.tokenizer.decode(tokens[: (count or len(tokens) + 1) - 1], skip_special_tokens=True)
@@ -245,7 +251,7 @@ def _unpadded(tokens: Sequence[int], pad: int) -> Sequence[int]:
 
 
 def _net_class(loading: Loading) -> str:
-    """Find the transformers class of a checkpoint."""
+    """Return the name of a checkpoint's class in transformers; UserError if none fits."""
     import transformers
     from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as KNOWN
 
@@ -277,7 +283,7 @@ class ChatText(Chat):
         return SimpleNamespace(tokenizer=self.load_part("AutoTokenizer"))
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """Return the request's tokens. Audio raises UserError."""
+        """Apply the chat template and tokenize a request; UserError if it has audio."""
         turns: list[tuple[str, tuple[str, ...]]] = []
         for message in request.messages:
             texts = tuple(text for text in message.content if isinstance(text, str))
@@ -318,7 +324,7 @@ class Voxtral(Chat):
         return super().load_processor()
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """Return the processor's output for a request. The only template is `chat`."""
+        """Apply Voxtral's chat template to a request; UserError for another template."""
         if self.loading.template != "chat":
             raise UserError("voxtral_template", template=self.loading.template)
         opening: list[str | Sound] = [self.loading.system] if self.loading.system is not None else []

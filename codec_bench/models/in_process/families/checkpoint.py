@@ -66,6 +66,7 @@ def locate(name: str, weights: str, revision: str | None = None) -> LocalCheckpo
 
 
 def _is_of(folder: Path, revision: str | None) -> bool:
+    """Whether a folder of the Hugging Face cache is of a revision; True for others."""
     if revision is None or folder.parent.name != "snapshots":
         return True
     reference = folder.parent.parent / "refs" / revision
@@ -74,6 +75,7 @@ def _is_of(folder: Path, revision: str | None) -> bool:
 
 
 def _shards(folder: Path, file: str) -> list[str]:
+    """Return the files of weights: the file, or an index and its shards, all present."""
     if not file.endswith(".index.json"):
         return [file]
     try:
@@ -109,7 +111,9 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> str:
-    """Resolve `auto`: float32 on the CPU, else the checkpoint's or bfloat16.
+    """Return a dtype's name; `auto` is float32 on the CPU, else the checkpoint's.
+
+    A checkpoint without one is loaded in bfloat16.
 
     Args:
         name: name of the model for messages.
@@ -151,7 +155,10 @@ class As:
         return _Configured(self)
 
     def from_pretrained(self, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """Return the network, and the loading report without the omitted tensors."""
+        """Load the network from a folder; also return transformers' loading report.
+
+        Tensors that are omitted on purpose are not in the report.
+        """
         import torch
         import transformers
 
@@ -174,7 +181,7 @@ class _Configured:
     of: As
 
     def from_pretrained(self, folder: str, **options: Any) -> Any:
-        """Read the configuration and apply `changes`."""
+        """Read the configuration of a folder, with the values that `changes` replaces."""
         from transformers import AutoConfig
 
         config = AutoConfig.from_pretrained(folder, trust_remote_code=self.of.trust, **options)
@@ -194,7 +201,7 @@ def load_net(loader: As, folder: Path, model_type: str, device: str) -> Any:
 
 
 def codec_of(folder: Path) -> LocalCheckpoint | None:
-    """Locate the codec that a checkpoint's processor names; None if it names none.
+    """Find the audio codec that a checkpoint's processor names; None if it names none.
 
     Raises:
         WeightsError: it is not on this machine.

@@ -60,7 +60,7 @@ class Omni(Chat):
         return [self._spoken(row, settings) for row in rows]
 
     def _spoken(self, row: FamilyRow, settings: FamilySettings) -> Response:
-        """Generate a spoken answer: text of the thinker, audio of the talker."""
+        """Generate a spoken answer: the thinker's text, spoken by the talker."""
         inputs = self.on_device(row.inputs)
         # The talker samples, even if the thinker is greedy.
         spoken = FamilySettings(temperature=1.0, seed=settings.seed)
@@ -80,7 +80,7 @@ class Omni(Chat):
         )
 
     def thinker(self, settings: FamilySettings) -> dict[str, Any]:
-        """Return the settings of the thinker."""
+        """Return the generation arguments of the thinker, which writes the text."""
         options = {
             "thinker_max_new_tokens": settings.max_tokens,
             "thinker_do_sample": settings.sampled,

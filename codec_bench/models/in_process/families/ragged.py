@@ -49,7 +49,7 @@ class Ragged(Chat):
         return FamilyRow({key: value for key, value in row.inputs.items() if key not in self.sound}, row.group)
 
     def around(self, rows: Sequence[FamilyRow]) -> AbstractContextManager[Any]:
-        """Pass the recordings of the batch to the encoder."""
+        """Give the encoder the rows' unpadded recordings; return a context without effect."""
         sounding = [row.inputs for row in rows if self.sound[0] in row.inputs]
         named = {(index, key): value for index, inputs in enumerate(sounding) for key, value in inputs.items()}
         there = self.on_device(named)  # one transfer for all recordings
@@ -117,7 +117,7 @@ class Phi4Multimodal(Ragged):
         )
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Generate the texts of all rows together, but long rows alone.
+        """Generate the responses of all rows as one batch, but long rows alone.
 
         A long row would change the rotary positions of all rows.
         """

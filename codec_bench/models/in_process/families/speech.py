@@ -35,7 +35,7 @@ class WhisperModel(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Compute the spectrogram of the request's one recording."""
+        """Compute the spectrogram of a request's only recording, for its language."""
         clips = list(clips_of(request))
         if len(clips) != 1:
             raise UserError("whisper_one_recording", recordings=len(clips))
@@ -49,7 +49,7 @@ class WhisperModel(Family):
         return FamilyRow({"input_features": mel["input_features"]}, group=language if known else None)
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Generate the transcripts of all rows together."""
+        """Generate the transcripts of all rows (prepared requests) as one batch."""
         import torch
 
         features = torch.cat([row.inputs["input_features"] for row in rows])
@@ -67,6 +67,7 @@ class WhisperModel(Family):
         return [self._response(tokens, room) for tokens in out.tolist()]
 
     def _response(self, tokens: list[int], room: int) -> Response:
+        """Decode tokens to a response; from `room` tokens on it ends by `length`."""
         ends = self.net.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
         # `generate` omits the end token of a single row, and pads several rows with it.
@@ -97,7 +98,7 @@ class Vits(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Tokenize the text."""
+        """Tokenize the field `text`; UserError if it cannot be spoken."""
         text = request.fields.get("text")
         if not isinstance(text, str) or not text.strip():
             raise UserError("no_text_to_speak")
@@ -113,6 +114,7 @@ class Vits(Family):
         return [self._speak(row, settings) for row in rows]
 
     def _speak(self, row: FamilyRow, settings: FamilySettings) -> Response:
+        """Synthesise one prepared text, with noise from the settings' seed."""
         noise = FamilySettings(temperature=1.0, seed=settings.seed)
         inputs = {key: value.to(self.loading.device) for key, value in row.inputs.items()}
         with computing(self.loading.device, "float32"), seeded(noise, self.loading.device):

@@ -65,6 +65,7 @@ class Voice(Family):
         self.rate_hz = int(self.processor.feature_extractor.sampling_rate)
 
     def _codec(self) -> Any:
+        """Load the codec that the checkpoint names, on the CPU; None for classes without."""
         if self.codec_name is None:
             return None
         codec = codec_of(self.loading.folder)
@@ -95,7 +96,10 @@ class Voice(Family):
     # ---- from a request to inputs ----
 
     def prepare(self, request: Request) -> Lines:
-        """Build the network inputs of a text."""
+        """Build the network inputs of the field `text`, with the voice prompt if any.
+
+        UserError if the request asks for what the model does not have.
+        """
         text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
             raise UserError("no_text_to_speak")
@@ -127,6 +131,7 @@ class Voice(Family):
         raise NotImplementedError
 
     def _refuse_marks(self, text: str) -> None:
+        """Raise a UserError if a text contains a special token of the model."""
         names = {token for token in self.processor.tokenizer.all_special_tokens if token}
         names |= {value for key, value in vars(self.processor).items() if key.endswith("_token") and value}
         mark = next((name for name in sorted(names) if name in text), None)
@@ -164,7 +169,7 @@ class Voice(Family):
         return [self._spoken(row, settings) for row in rows if isinstance(row, Lines)]
 
     def _spoken(self, row: Lines, settings: FamilySettings) -> Response:
-        """Synthesise the text's segments and join their waveforms."""
+        """Synthesise the segments of a prepared text, and join their waveforms."""
         import torch
 
         device = self.loading.device
