@@ -79,7 +79,7 @@ def leaderboard(
 
 
 def _rank(row: BoardRow, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
-    """Return the sort key: best exact average first, incomplete rows last."""
+    """Return a row's sort key: highest average first, incomplete rows last."""
     from codec_bench.apps.leaderboards.board import exact_average
 
     shown = row.shown_average
@@ -119,10 +119,11 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
 
 
 def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
-    """Resolve paths of local benchmarks relative to the definition's folder."""
+    """Make paths of local benchmarks absolute, if they exist below `folder`."""
     from codec_bench.benchmark import has_benchmark, is_path
 
     def locate(benchmark: str) -> str:
+        """Return the absolute path of a local benchmark, otherwise the name."""
         local_folder = folder / benchmark
         is_local = is_path(benchmark) or not has_benchmark(benchmark)
         # `./mine:ENTRY` names one of several entries.
@@ -159,7 +160,11 @@ def _check_columns(definition: BoardDefinition, file: str) -> None:
 
 
 def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[BoardRow]:
-    """Read the published rows of a board from its CSV file."""
+    """Read the published rows from their CSV file; none without a file.
+
+    Args:
+        notes: on rows, by name.
+    """
     from codec_bench.apps.leaderboards.board import AVERAGE
 
     if file is None:
@@ -227,6 +232,7 @@ class BoardDefinition(BaseModel):
 
     @model_validator(mode="after")
     def _names_fit(self) -> BoardDefinition:
+        """Validate that column names are unique, and that groups and views name columns."""
         names = [column.name for column in self.columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

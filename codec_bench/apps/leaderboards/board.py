@@ -190,7 +190,7 @@ class BoardRow:
 
     @property
     def gain_over_text(self) -> str:
-        """The gain over text alone: one value with its interval, or the mean over columns."""
+        """The gain over the model on text alone, as text; over several columns the mean."""
         if not self.gains_over_text:
             return ""
         if len(self.gains_over_text) == 1 and len(self.cells) == 1:
@@ -286,7 +286,7 @@ class Board:
 
     @property
     def mixed(self) -> list[str]:
-        """Columns of several protocols and rows of several model states, as sentences."""
+        """Sentences on columns with several protocols and rows with several model states."""
         texts = []
         for column in self.columns:
             of: dict[str, list[str]] = {}
@@ -307,7 +307,7 @@ class Board:
 
     @property
     def judges(self) -> list[str]:
-        """Describe the judges of published values, and known offsets between judges."""
+        """Sentences on the judges of published values, and offsets between judges."""
         published = {
             c.name: c.metric for c in self.columns if any(r.published and c.name in r.cells for r in self.rows)
         }
@@ -318,7 +318,7 @@ class Board:
         return [*published_words(published), *describe_offsets(raters, {c.name: c._factor for c in self.columns})]
 
     def lacking(self, row: BoardRow) -> str:
-        """Describe the columns that a row from the user's runs lacks; or ""."""
+        """Describe the columns that a row from the user's runs lacks; empty if none."""
         if not row.missing:
             return ""
         by_group: dict[str, list[str]] = {}

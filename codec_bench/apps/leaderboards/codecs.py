@@ -215,7 +215,7 @@ def _tables(document: dict[str, Any]) -> list[CodecTable]:
 
 
 def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
-    """Collect the tables of runs, and notes."""
+    """Collect the codecs of runs by data, metric and protocol; and notes on the rest."""
     gathered: dict[Key, _Gathered] = {}
     notes: list[str] = []
     for run_path in (inside for folder in runs for inside in run_folders(folder)):
@@ -232,7 +232,7 @@ def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered
 
 
 def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
-    """Add the codecs of one run to their tables; returns whether there are any."""
+    """Add a run's codecs to `gathered`, and disagreements to `notes`; False if none."""
     meta, is_used = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
@@ -274,6 +274,7 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
 
 
 def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
+    """Return a codec's known costs, such as `bitrate` in bit/s, by axis."""
     facts, timing = run.systems[system], held.timing or {}
     bits = held.bitrate_bps.value if held.bitrate_bps else None
     speed = timing.get("times_real_time")
@@ -297,7 +298,12 @@ def _parameters(folder: Path, system: str) -> float | None:
 
 
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
-    """Build the table of one metric from the user's runs, with front and delta rates."""
+    """Build the table of one metric from the user's runs, with front and delta rates.
+
+    Args:
+        held: the codecs' points.
+        axis, anchor, seed: as in `codec_board`.
+    """
     _, data, metric, protocol = key
     facts = held.facts
     doubted = {name: point.suspicion for name, point in held.points.items() if point.suspicion}
@@ -319,7 +325,15 @@ def _fronted(
     seed: int,
     sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> CodecTable:
-    """Add the Pareto front and delta rates to a table, over its compared points."""
+    """Mark the Pareto front in a table, and add delta rates if there is an `anchor`.
+
+    Codecs of real-valued latents have a front of their own.
+
+    Args:
+        axis: the cost.
+        changes: leave-one-out changes by codec; without them there are no intervals.
+        sizes: of the units left out.
+    """
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes
@@ -344,6 +358,7 @@ def _fronted(
 def _delta_rates(
     table: CodecTable, anchor: str, changes: Mapping[str, Changes], sizes: Mapping[str, float]
 ) -> tuple[DeltaRate, ...]:
+    """Compute the delta rate of each codec family against the family `anchor`."""
     families: dict[str, list[CodecPoint]] = {}
     for point in table.points:
         if "bitrate" in point.costs and not point.suspicion:
@@ -361,7 +376,12 @@ def _delta_rate(
     changes: Mapping[str, Changes],
     sizes: Mapping[str, float],
 ) -> DeltaRate:
-    """Bjøntegaard delta rate of one family against the anchor, with its interval."""
+    """Bjøntegaard delta rate of one family against the anchor, with its interval.
+
+    Args:
+        changes: leave-one-out changes by codec; without them there is no interval.
+        sizes: of the units left out.
+    """
     curves = [[(point.costs["bitrate"], point.value) for point in points] for points in (anchor, test)]
     better, interval = bool(table.higher_is_better), None
     every = [*anchor, *test]
@@ -396,11 +416,12 @@ def pareto_front(
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Front:
-    """Find the points without a cheaper and better one, with shares over drawn items.
+    """Find the Pareto front: the points without a cheaper and better one.
 
     Args:
         costs: lower is better.
-        items: leave-one-out changes of the values, rows in the order of the points; None if unknown.
+        items: leave-one-out changes of the values, rows in the order of the points. With them, each point has the share
+            of draws of other items in which it is on the front.
         seed, draws: of the draws of other items, and their number.
     """
     price = np.asarray(costs, np.float64)
@@ -414,7 +435,12 @@ def pareto_front(
 
 
 def _on_front(price: np.ndarray, good: np.ndarray) -> np.ndarray:
-    """Return which points are on the front in each draw, bool `(draws, points)`."""
+    """Return which points are on the front in each draw, bool `(draws, points)`.
+
+    Args:
+        price: cost `(points,)`, lower is better.
+        good: quality `(draws, points)`, higher is better.
+    """
     on = np.ones(good.shape, bool)
     for point in range(len(price)):
         cheaper, as_cheap = price < price[point], price <= price[point]

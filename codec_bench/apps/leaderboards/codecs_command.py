@@ -39,7 +39,11 @@ def print_codecs(
     runs: Sequence[Path], *, axis: str, metrics: Sequence[str], anchor: str | None, seed: int, figures: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Print codecs of runs and publications, and draw them into a folder `figures`."""
+    """Print codecs of runs and publications as tables or JSON.
+
+    Args:
+        figures: a folder to draw them into; None draws nothing.
+    """
     from codec_bench.apps.leaderboards.codecs import codec_board
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
@@ -113,6 +117,7 @@ def _print_board(board: CodecBoard) -> None:
 
 
 def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
+    """Print one table of codecs: cost, tokens, and a column per metric."""
     called, unit, factor = AXES[axis]
     names = list(dict.fromkeys((point.name, point.run) for table in tables for point in table.points))
     held = [{(point.name, point.run): point for point in table.points} for table in tables]
@@ -154,6 +159,7 @@ def _head(table: CodecTable) -> str:
 
 
 def _cell(point: CodecPoint) -> str:
+    """Format a value ± half its interval; `*` and a share of draws mark the front."""
     text = f"{point.value:.4g}"
     if point.ci95 is not None:
         text += f" ±{(point.ci95[1] - point.ci95[0]) / 2:.2g}"
@@ -164,6 +170,7 @@ def _cell(point: CodecPoint) -> str:
 
 
 def _print_rates(board: CodecBoard) -> None:
+    """Print the table of delta rates; nothing without an anchor."""
     from codec_bench.terminal.output import table
 
     if board.anchor is None:
@@ -178,6 +185,7 @@ def _print_rates(board: CodecBoard) -> None:
 
 
 def _rate(rate: DeltaRate) -> tuple[str, str, str]:
+    """Format a delta rate as (value, interval, reason why there is none)."""
     if rate.value is None:
         return "", "", rate.reason or ""
     ends = rate.interval.ends if rate.interval else None
@@ -212,7 +220,7 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
 
 
 def _dimension_table(tables: Sequence[CodecTable], name: str) -> CodecTable | None:
-    """Return the table of one side with the preferred metric in `DIMENSIONS`."""
+    """Select the table of dimension `name` whose metric is first in `DIMENSIONS`."""
     of = [table for table in tables if table.dimension == name]
     position = lambda table: DIMENSIONS[name].index(numbers.split_name(table.metric)[0])  # noqa: E731
     return min(of, key=position, default=None)
@@ -250,6 +258,7 @@ def _figure(tables: Sequence[CodecTable], axis: str) -> Figure:
 
 
 def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -> None:
+    """Draw one metric over the cost: a line per family by its number, and the front."""
     called, unit, factor = AXES[axis]
     priced = sorted((p for p in table.points if axis in p.costs), key=lambda point: point.costs[axis])
     cost = lambda point: factor * point.costs[axis]  # noqa: E731
@@ -282,6 +291,7 @@ def _as_point(point: CodecPoint, number: int) -> PlotPoint:
 
 
 def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:
+    """Draw the legend of families; `doubtful` adds hollow marks."""
     from matplotlib.lines import Line2D
 
     handles = [

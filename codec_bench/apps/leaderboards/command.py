@@ -161,6 +161,7 @@ def _print_likeness(likeness: Likeness) -> None:
 
 
 def _print_items(item_tables: Sequence[Items]) -> None:
+    """Print which items discriminate best between systems, by column."""
     from codec_bench.apps.leaderboards.json_values import SHOWN
 
     if not item_tables:
@@ -191,6 +192,7 @@ def _span(span: tuple[int, int] | None) -> str:
 
 
 def _print_board(board: Board) -> None:
+    """Print a board's rows, notes and sources."""
     from codec_bench.apps.leaderboards.formats import best_rows
 
     of_group = {column.group: column for column in board.columns}
@@ -241,7 +243,7 @@ def _print_board(board: Board) -> None:
 
 
 def _print_views(board: Board) -> None:
-    """Print means over columns, each in its own unit."""
+    """Print the board's means over selected columns, each in their common unit."""
     if not board.views:
         raise UserError("board_without_groups", board=board.name)
     of = {column.name: column for column in board.columns}

@@ -73,7 +73,7 @@ def _rank(trust: Trust, row: int) -> str:
 
 
 def _letters(board: Board, trust: Trust) -> list[str]:
-    """Significance letters of rows from own runs with a rank interval; "" for others."""
+    """Return significance letters by row; empty without items or a rank interval."""
     known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
     names = [board.rows[n].name for n in known]
     alike = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
@@ -82,6 +82,7 @@ def _letters(board: Board, trust: Trust) -> list[str]:
 
 
 def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
+    """List the notes below the table: signs, source, and limits of each row."""
     has_runs = any(not row.published for row in board.rows)
     notes = [
         f"↑ higher is better, ↓ lower is better. {BOLD}; published rows have no items for a test.",
@@ -114,10 +115,10 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
 
 
 def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
-    """Assign letters: two rows share one exactly if they are indistinguishable.
+    """Assign letters to rows; two rows share one exactly if they do not differ.
 
     Args:
-        alike: indistinguishable rows by row, best first; naming by one of two rows suffices.
+        alike: for each row, best first, the indistinguishable rows; naming by one of two rows suffices.
     """
     rows = range(len(alike))
     groups: list[frozenset[int]] = [frozenset(rows)] if alike else []
@@ -141,7 +142,11 @@ def _letter(number: int) -> str:
 
 
 def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
-    """Find the best rows of a column, and rows that do not differ significantly."""
+    """Return the positions of a column's best rows, and of rows that tie with them.
+
+    A tie is a difference that is not significant; it is tested between rows of the user's runs. Both are empty if fewer
+    than two rows can be compared.
+    """
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]
@@ -162,7 +167,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
 
 
 def _is_excluded(row: BoardRow, column: Column) -> bool:
-    """Whether the run reports findings of the system, or output without speech."""
+    """Whether the row's system is suspect in its run, or its output has no speech."""
     if row.published:
         return False
     source = row.sources[column.name]
@@ -210,6 +215,7 @@ def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
 
 
 def _figure(likeness: Likeness) -> Figure:
+    """Draw the heat map of rank correlations of columns."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure

@@ -27,7 +27,7 @@ _SAME = 1e-9
 
 
 def plain_board(board: Board) -> dict[str, Any]:
-    """Convert a board's columns and rows, with trust and likeness."""
+    """Convert a board to JSON values, with trust and likeness if computed."""
     numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
@@ -159,7 +159,7 @@ def board_items(board: Board) -> list[Items]:
 
 
 def _values(row: BoardRow, column: Column) -> dict[str, float]:
-    """Return the value of each item by id; empty for a partial benchmark."""
+    """Return the run's value of each item, by id; empty for a subset of a benchmark."""
     source = row.sources.get(column.name)
     if source is None or column.subset is not None:
         return {}
@@ -168,10 +168,13 @@ def _values(row: BoardRow, column: Column) -> dict[str, float]:
 
 
 def item_discrimination(points: np.ndarray) -> np.ndarray:
-    """Compute the discrimination of every item, float64 `(items,)`; NaN for none.
+    """Correlate each item's points with the systems' means over the other items.
 
     Args:
         points: more is better, float64 `(items, systems)`, without NaN, of at least `FEWEST_SYSTEMS` systems.
+
+    Returns:
+        Item-rest correlations, float64 `(items,)`; NaN if all systems have the same points.
 
     Raises:
         ValueError: there are fewer systems.

@@ -52,7 +52,11 @@ def trust(board: Board, seed: int = 0) -> Trust:
 
 
 def likeness(board: Board) -> Likeness:
-    """Compute rank correlations of two or more columns, and an order by similarity."""
+    """Compute rank correlations of all columns, and an order by similarity.
+
+    Raises:
+        UserError: the board has one column.
+    """
     if len(board.columns) < 2:
         raise UserError("board_of_one_column", board=board.name)
     pairs = correlations(points_of(board, printed=False).values)
@@ -67,8 +71,7 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
 
     Args:
         printed: a group without cells takes the authors' printed mean in each of its columns, and a row from own runs
-            that
-            lacks a column of a group is NaN in the whole group.
+            that lacks a column of a group is NaN in the whole group.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
@@ -92,7 +95,7 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
-    """Expand the draws of ranked rows to all rows: fields of `Trust` by name."""
+    """Expand the draws of rows `ranked` to all rows, as fields of `Trust` by name."""
     intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
     shares: list[dict[int, float]] = [{} for _ in board.rows]
     above: list[dict[int, float]] = [{} for _ in board.rows]
@@ -144,7 +147,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
 
 
 def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """Changes of one row's average by benchmark and unit; columns without units."""
+    """Return changes of a row's average by benchmark and unit, and unitless columns."""
     by_column: dict[str, Changes] = {}
     missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

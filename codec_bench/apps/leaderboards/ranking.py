@@ -51,10 +51,9 @@ class Points:
         return np.isfinite(self.averages())
 
     def weights(self, row: int) -> np.ndarray:
-        """Weights of the columns in the average of one row, float64 `(columns,)`.
+        """Return the weights of the columns in one row's average, float64 `(columns,)`.
 
-        Weight groups with a cell weigh the same, split equally over their columns with a cell. A column without a cell
-        has 0.
+        Weight groups with a cell weigh the same, split equally over their columns with a cell. Other columns have 0.
 
         Args:
             row: position of the row in `values`.
@@ -76,7 +75,12 @@ class Points:
 
 
 def _averages(values: np.ndarray, weight_groups: Sequence[str], included: np.ndarray) -> np.ndarray:
-    """Average each row over weight groups, `(rows,)`; NaN for incomplete rows."""
+    """Average each row over weight groups of columns; NaN if a group has no cell.
+
+    Args:
+        weight_groups: of each column.
+        included: the columns to use, bool.
+    """
     of = np.asarray(list(weight_groups))
     means = []
     for group in dict.fromkeys(of[included].tolist()):
@@ -157,7 +161,7 @@ def robustness(points: Points) -> list[Robustness]:
 
 
 def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
-    """Ranks without the columns of each label, `(labels, rows)`; None for one label."""
+    """Rank rows without the columns of each label, `(labels, rows)`; or None for one."""
     different = list(dict.fromkeys(labels))
     if len(different) < 2:
         return None
@@ -168,7 +172,10 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
 
 
 def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
-    """Ranks by z-scores and by min-max scaling, `(2, rows)`, and the constant columns."""
+    """Rank by z-scores and min-max scaling, `(2, rows)`; also return constant columns.
+
+    The ranks are None below two complete rows.
+    """
     complete = points.complete
     if complete.sum() < 2:
         return None, []
@@ -188,7 +195,7 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
-    """Best and worst rank of each row in a table of ranks; None without a rank."""
+    """Return each row's best and worst rank in `(rules, rows)`; None without a rank."""
     if table is None:
         return [None] * rows
     placed = [column[column > 0] for column in table.T]
@@ -321,7 +328,7 @@ def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: in
 
 
 def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rank each draw, `(draws, rows)`; shares of draws with one row above another."""
+    """Return ranks `(draws, rows)`, and the share of draws with row i above row j."""
     at_once = max(1, 4_000_000 // drawn.shape[1] ** 2)
     placed = np.empty(drawn.shape, np.int64)
     above = np.zeros((drawn.shape[1],) * 2)
@@ -338,8 +345,7 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
     """Order columns by how little the ranking changes without them.
 
     Columns are removed one by one, each time the one that preserves the ranking best; of equally dispensable columns
-    the
-    last one. Incomplete rows are ignored.
+    the last one. Incomplete rows are ignored.
 
     Returns:
         Column numbers in the order of removal, each with Kendall's tau-b of full and reduced ranking. Empty below three
@@ -369,11 +375,10 @@ def redundancy(points: Points) -> list[tuple[int, float]]:
 
 
 def changes_of(run: Run, system: str, metric: str) -> Changes:
-    """Change of a metric's value when each unit is left out (jackknife), by unit.
+    """Compute how a metric's value changes without each unit (jackknife), by unit.
 
     A unit is a speaker, or an item without a known speaker. The result is empty if the run lacks the metric or the
-    system,
-    or a value is undefined.
+    system, or a value is undefined.
     """
     if metric not in run.metrics or system not in run.systems:
         return {}
@@ -389,7 +394,7 @@ def changes_of(run: Run, system: str, metric: str) -> Changes:
 
 
 def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
-    """Size of each unit, by unit: its items, or for an error rate its reference words."""
+    """Return each unit's size: its items, or for an error rate its reference words."""
     if metric not in run.metrics or system not in run.systems:
         return {}
     names, sums = _units(run, parts_of(RecordedRun(run), system, metric))
@@ -397,7 +402,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
 
 
 def combine(rows: Mapping[int, Changes]) -> UnitEffects:
-    """Arrange leave-one-out changes, by row and unit, as one `(units, rows)` table."""
+    """Arrange each row's leave-one-out changes by unit as one table `(units, rows)`."""
     names = dict.fromkeys(unit for changes in rows.values() for unit in changes)
     units = {unit: line for line, unit in enumerate(names)}
     added = np.zeros((len(units), len(rows)))
@@ -407,7 +412,7 @@ def combine(rows: Mapping[int, Changes]) -> UnitEffects:
 
 
 def _units(run: Run, parts: MetricParts) -> tuple[list[str], np.ndarray]:
-    """Return unit names, equal in all runs of the same data, and their sums."""
+    """Return unit names, equal in all runs of the same data, and each unit's sums."""
     ids = dict(run.query("SELECT number, id FROM samples"))
     names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]
     codes = unit_codes(names, len(names))

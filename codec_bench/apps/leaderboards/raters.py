@@ -62,7 +62,7 @@ class BoardJudge(NamedTuple):
 
 
 def published_words(metrics: Mapping[str, str]) -> list[str]:
-    """Describe the judges of published metrics: served until, and test result."""
+    """Describe the judges of published values, each with its service and test."""
     of: dict[str, list[str]] = {}
     for column, metric in metrics.items():
         if is_judge_metric(metric):
@@ -84,7 +84,12 @@ def _published(metric: str) -> tuple[str, str] | None:
 
 
 def describe_offsets(columns: Mapping[str, Sequence[BoardJudge]], factors: Mapping[str, int]) -> list[str]:
-    """Describe known offsets of a column's judges; `factors` convert units."""
+    """Describe the offset between every two judges of a column, in the column's unit.
+
+    Args:
+        columns: the judges by column.
+        factors: by column, from the metric's unit to the column's.
+    """
     known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}
     for column, raters in columns.items():
@@ -95,7 +100,7 @@ def describe_offsets(columns: Mapping[str, Sequence[BoardJudge]], factors: Mappi
 
 
 def _between(first: BoardJudge, second: BoardJudge, known: Sequence[Succession], factor: int) -> Iterator[str]:
-    """Describe the known offset between two judges, or that it was not measured."""
+    """Describe the measured offset between two judges, or that there is none."""
     if first.rubric and second.rubric and first.rubric != second.rubric:
         yield (
             f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one "

@@ -122,7 +122,7 @@ class _Values:
     gains_over_text: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     def take(self, result: _Result) -> None:
-        """Set the value of one column, and note a different earlier one in `earlier_values`."""
+        """Set the value of one column; a different earlier one goes to `earlier_values`."""
         column, entry, conditions = result.column, result.entry, result.conditions
         judge = result.rater if result.rated else None
         self.folders[result.source.folder] = None
@@ -170,7 +170,7 @@ def user_rows(
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.
-        variants: the first one has no name.
+        variants: further selections of columns; the first one has no name.
         published: whether the board has published rows.
 
     Raises:
@@ -222,7 +222,7 @@ def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 
 def _name_readers(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
-    """Name the judges of systems whose metrics were each read by another judge."""
+    """Name judges, by (system, variant), where each metric was read by another judge."""
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, BoardJudge]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
@@ -237,7 +237,10 @@ def _name_readers(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
 
 
 def _most_readers(results: Sequence[_Result]) -> dict[tuple[str, str], RaterKey]:
-    """Return the rubric's judge, or the most frequent, by column and variant."""
+    """Select the judge that read the answers, by (column, variant).
+
+    It is the judge that the rubric names, otherwise that of most systems.
+    """
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
     others: set[RaterKey] = set()
     for one in results:
@@ -257,10 +260,10 @@ _BASELINE_SUFFIX = "/beside-"
 
 
 def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Conditions | None]:
-    """Choose the run whose questions define each column and variant, or None.
+    """Select the run whose questions define each (column, variant), or None.
 
-    The repository comes before copies, whole before partial, most systems before few, then the latest. Copies that
-    disagree in equal numbers settle nothing.
+    The repository comes before copies, complete before partial runs, most systems before few, then the latest. Equally
+    many copies that disagree give None.
     """
     systems: dict[tuple[str, str], dict[str, tuple[Conditions, set[str]]]] = {}
     for one in results:
@@ -280,7 +283,7 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
 def _is_other(
     conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
 ) -> bool:
-    """Whether a run's questions differ from those that define the column."""
+    """Whether a run's questions differ from the column's, which `settled` defines."""
     if settled is None:
         return conditions.is_complete
     if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):
@@ -290,7 +293,7 @@ def _is_other(
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
-    """Compare a run with its benchmark: data, prompt, questions, model state."""
+    """Collect how a run differs from its benchmark: data, prompt, number of questions."""
     meta = run.meta
     config = meta.get("config") or {}
     # Imported records do not know their definition.
@@ -348,14 +351,14 @@ _SHARED_FIELDS = (
 
 
 def _gain_over_text(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
-    """Return the gain over text alone in the column's unit, more being better."""
+    """Return the gain over text alone and its interval or None, in the column's unit."""
     sign = -1 if one.higher_is_better is False else 1
     ends = None if one.ci95 is None else sorted(column.shown(sign * end) for end in one.ci95)
     return column.shown(sign * (one.difference or 0.0)), None if ends is None else (ends[0], ends[1])
 
 
 def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, Decimal]:
-    """Return statistics over wordings in the column's unit; empty for one wording."""
+    """Return `mean`, `worst` and so on over prompt wordings; empty for one wording."""
     over = entry.robustness if isinstance(entry, MetricSummary) else None
     if not over or not over.same_questions:
         return {}
@@ -365,7 +368,7 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:
-    """Describe ratings of a row by other judges, by column, group and average."""
+    """Describe ratings by other judges than the published, by column or group."""
     ratings = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
     if len({rater.key for _, rater in values.ratings.values()}) != 1:
         return ratings
@@ -383,7 +386,7 @@ def _judged(values: _Values, rules: Rules) -> dict[str, str]:
 
 
 def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
-    """Return the value by the toolkit's rule, and by every rule where they differ."""
+    """Return the value by the toolkit's rule for failures, and all where they differ."""
     value, policies = entry.value, entry.policies if isinstance(entry, MetricSummary) else None
     assert value is not None, "what has no value is not found"
     if not policies:
@@ -398,7 +401,7 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
 ) -> Iterator[_Result]:
-    """Yield the values of a run that fill columns of the board, by system and variant."""
+    """Yield a run's values that fill columns of the board, by system and variant."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]
@@ -424,7 +427,7 @@ def _values(
 
 
 def _text_alone(summary: Summary, metric: str) -> Controlled | None:
-    """Return a metric's gain over text alone; None if unknown."""
+    """Return a metric's comparison with the model on text alone; None if unknown."""
     text = Control(NONE).words
     known = (one for one in summary.controls or () if one.control == text and one.metric == metric)
     return next((one for one in known if one.difference is not None), None)
@@ -443,7 +446,7 @@ def _name(system: str, *about: str) -> str:
 
 
 def _rater(run: Run, metric: str, entry: MetricSummary | None) -> BoardJudge | None:
-    """Return a metric's recorded judge, or None."""
+    """Return the judge that a metric's record names; None if no judge is involved."""
     kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
     rubric, _, judge = rest.partition("/")
     judging = entry.judging if entry is not None and entry.judging else None
