@@ -82,7 +82,11 @@ class AnswerFile:
 
 
 def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[AnswerProblem]]:
-    """Read files of the page, and results of webMUSHRA (`.csv`)."""
+    """Read raters' answers to the test of `key`, from the page's files or webMUSHRA's.
+
+    Returns:
+        The files of answers, and problems: unreadable, edited, or of another test.
+    """
     matching: list[AnswerFile] = []
     problems: list[AnswerProblem] = []
     for path in paths:
@@ -122,7 +126,7 @@ def _read_webmushra(rows: Sequence[Row], key: Key) -> tuple[ListenerAnswer, ...]
 
 
 def sheets_of(paths: Sequence[Path]) -> list[str]:
-    """Return the test ids of readable files."""
+    """List the test ids in raters' files; unreadable files are skipped."""
     ids: dict[str, None] = {}
     for path in paths:
         try:

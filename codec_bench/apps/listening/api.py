@@ -166,6 +166,7 @@ def export_listening(
 
 
 def _check(plan: ListeningPlan) -> None:
+    """Raise UserError for options that contradict each other or are out of range."""
     if plan.kind.open == "must" and plan.reference is False:
         raise UserError(
             "kind_needs_reference", kind=plan.kind.name, hint="take the kind rating, or leave --without-reference out"

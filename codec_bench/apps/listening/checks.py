@@ -71,6 +71,7 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
 
 
 def _alone(signal: np.ndarray, path: Path) -> np.ndarray:
+    """Trim silence at both ends, and scale to an RMS of 1; UserError if it is silent."""
     loud = np.flatnonzero(np.abs(signal) > _SILENT * np.abs(signal).max())
     if not len(loud):
         raise UserError("digit_silent", path=path)
@@ -79,7 +80,14 @@ def _alone(signal: np.ndarray, path: Path) -> np.ndarray:
 
 
 def triplet(digits: Sequence[np.ndarray], numbers: Sequence[int], below_db: float, seed: int) -> Audio:
-    """Mix three digits `below_db` softer than noise."""
+    """Mix three spoken digits with speech-shaped noise, for a digit-in-noise test.
+
+    Args:
+        digits: the signals of 0 to 9.
+        numbers: which three.
+        below_db: by how much the digits are softer than the noise.
+        seed: of the noise.
+    """
     pause = np.zeros(round(_PAUSE_S * RATE_HZ))
     spoken = np.concatenate([segment for number in numbers for segment in (digits[number], pause)])
     lead = np.zeros(round(_LEAD_S * RATE_HZ))
@@ -117,7 +125,7 @@ _PLACES = ("The first", "The second", "The third")
 
 
 def _tone(hz: float, seconds: float, level: float) -> np.ndarray:
-    """Make a tone with 50 ms fades: float64 `(samples,)`."""
+    """Build a sine with 50 ms fades and amplitude `level`: float64 `(samples,)`."""
     time = np.arange(round(seconds * _RATE_HZ)) / _RATE_HZ
     ramp = np.minimum(1, np.minimum(time, time[::-1]) / 0.05)
     return np.asarray(level * ramp * np.sin(2 * np.pi * hz * time))
@@ -149,6 +157,11 @@ def _headphones(draw: random.Random, _: int, __: CheckAudio) -> _CheckParts:
 
 
 def _environment(draw: random.Random, _: int, sources: CheckAudio) -> _CheckParts:
+    """Make the check of a quiet place: which of two noisy versions has less noise.
+
+    Returns:
+        Question, sounds, choices, and the number of the right choice.
+    """
     right, speech = draw.randrange(2), sources.speech
     level = float(np.sqrt(np.mean(np.square(speech.samples, dtype=np.float64))))
     noises = [np.random.default_rng(draw.getrandbits(32)).standard_normal(speech.num_samples) for _ in range(2)]
@@ -170,9 +183,10 @@ CHECKS = {
 def make_checks(
     names: Sequence[str], speech: Audio, seed: int, digits: Path | None = None
 ) -> list[tuple[DrawnTrial, dict[str, Audio]]]:
-    """Make the questions of checks before the test, each with its sounds.
+    """Make the trials of checks before the test, each with its sounds by name.
 
     Args:
+        names: in `CHECKS`.
         speech: a sound of the test, for the comparison trial.
         digits: a folder of recorded digits; None for those of the package.
     """
@@ -189,7 +203,7 @@ def make_checks(
 
 
 def beeping(sound: Audio, beeps: int) -> Audio:
-    """Break a sound off at half its length, followed by beeps."""
+    """Build a trap trial: a sound that breaks off at half its length into beeps."""
     rate_hz = sound.sample_rate_hz
     time = np.arange(round(_BEEP_S * rate_hz)) / rate_hz
     beep = _LEVEL * np.sin(np.pi * time / _BEEP_S) * np.sin(2 * np.pi * _BEEP_HZ * time)
@@ -209,9 +223,11 @@ class Gold:
 
 
 def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int, int], *, open: bool) -> list[Gold]:
-    """Read gold questions: a CSV with `audio` and `answer`, or a column a scale.
+    """Read gold questions from a CSV: `audio`, and `answer` or a column for a scale.
 
     Args:
+        scales: of a trial.
+        scale: lowest and highest answer.
         open: whether a reference is played, which the column `reference` names.
 
     Raises:

@@ -159,6 +159,7 @@ def import_(
 
 
 def _print(outcome: ListeningOutcome) -> None:
+    """Print the tables and notes of an outcome."""
     from codec_bench.report.pairwise_preferences import strength_rows
     from codec_bench.terminal.output import console, table
 
@@ -199,7 +200,7 @@ def _print(outcome: ListeningOutcome) -> None:
 
 
 def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
-    """Return further columns of values, where informative."""
+    """Return further columns of the table as (heading, function of a value)."""
     from codec_bench.apps.listening.kinds import kind_of
 
     columns: list[tuple[str, Any]] = []
@@ -225,6 +226,7 @@ def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
 
 
 def _numbers(one: SystemValue, outcome: ListeningOutcome) -> tuple[str, ...]:
+    """Format a value with its intervals: crossed, over raters and over items."""
     from codec_bench.apps.listening.kinds import kind_of
 
     places = kind_of(outcome.kind).places
@@ -233,6 +235,7 @@ def _numbers(one: SystemValue, outcome: ListeningOutcome) -> tuple[str, ...]:
 
 
 def _pair(pair: Any) -> tuple[Any, ...]:
+    """Format the comparison of two systems as table cells."""
     test = pair.test
     ends = None if test.low is None else [test.low, test.high]
     difference, p, p_holm = _number(test.difference, 2), _number(test.p, 4), _number(pair.p_holm, 4)
@@ -250,7 +253,7 @@ def _ends(ends: Sequence[float] | None, places: int) -> str:
 
 
 def _notes(outcome: ListeningOutcome) -> list[str]:
-    """Explain missing intervals, and the effect of post-screening."""
+    """Explain missing intervals and the screening of raters, as sentences."""
     notes: list[str | None] = [
         interval.note for one in outcome.systems for interval in (one.interval, one.over_raters, one.over_items)
     ]

@@ -37,10 +37,10 @@ class CrossedSpread:
 
 
 def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> CrossedSpread:
-    """Standard error of a mean of ratings, with raters and items as random effects.
+    """Compute the standard error of a mean rating, with raters and items as random.
 
     Args:
-        people, sounds: of each rating, who made it and of what.
+        people, sounds: the rater and the item (or its speaker) of each rating.
 
     Examples:
         >>> scores = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 3.0, 6.0]
@@ -75,7 +75,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
 
 
 def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Interval:
-    """Compute the interval of a mean over raters and items, by the method `crossed`."""
+    """Compute the interval of a mean rating over raters and items (`crossed_spread`)."""
     spread = crossed_spread(values, people, sounds)
     reach = spread.reach(LEVEL)
     if reach is None:
@@ -84,7 +84,7 @@ def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds
 
 
 def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
-    """Test the difference of two systems by Student's t over raters and items."""
+    """Test the mean difference of two systems by t, with raters and items as random."""
     spread = crossed_spread(differences, people, sounds)
     reach = spread.reach(LEVEL)
     if spread.error is None or reach is None:

@@ -114,7 +114,7 @@ def write_key(key: Key, path: Path) -> None:
 
 
 def read_key(path: Path) -> Key:
-    """Read a key; raises UserError if it was changed."""
+    """Read a test's key, which tells its systems; raises UserError if it was changed."""
     label, hint = f"the key '{path}'", "listen export writes the key next to the page"
     held = read_json(path, hint=hint)
     if held.get("format") != FORMAT:
@@ -132,7 +132,7 @@ def read_key(path: Path) -> Key:
 
 
 def find_key(run: Path, sheets: Sequence[str]) -> Path:
-    """Find the key of the tests `sheets` in a run folder; raises UserError."""
+    """Find the key of one of the tests `sheets` below a run folder; raises UserError."""
     keys = sorted(run.rglob(f"*{SUFFIX}"))
     for path in keys:
         try:

@@ -166,7 +166,12 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
 
 
 def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answers: bool) -> tuple[Scale, ...]:
-    """Return the scales of a trial with their words; none for sliders and options."""
+    """Return the rating scales of a trial with words; none for sliders or options.
+
+    Args:
+        scale: lowest and highest answer.
+        answers: whether answers of a benchmark are rated, not codecs.
+    """
     if kind.scales:
         return kind.scales
     words = {
@@ -179,7 +184,13 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answer
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
-    """Whether a value is a possible answer in a trial of this kind."""
+    """Whether a value is a possible answer in a trial of this kind.
+
+    Args:
+        scale: lowest and highest number.
+        stimuli: ids that can be chosen.
+        options: the number of options.
+    """
     listening_kind = kind_of(kind)
     if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -129,6 +129,10 @@ def collect(
 
 
 def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Run, str]]:
+    """Map names of systems to (run, name); empty `requested` selects all.
+
+    Systems with one name in two runs are FOLDER/NAME. Raises UnknownName.
+    """
     every = Counter(name for run in runs for name in run.systems)
     label = lambda run, name: f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name  # noqa: E731
     known = {label(run, name): (run, name) for run in runs for name in run.systems}
@@ -141,7 +145,7 @@ def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Ru
 
 
 def _strata(run: Run, by: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the group of each sample in each column, by id."""
+    """Return each sample's values in the columns `by`, by id; its speaker if empty."""
     if not by:
         return {id: (speaker or "",) for id, speaker in run.units().items()}
     ids = dict(run.query("SELECT number, id FROM samples"))
@@ -165,6 +169,12 @@ def _samples(
     *,
     folders: dict[str, str | os.PathLike[str]],
 ) -> Iterator[ListeningItem]:
+    """Yield the items for which all chosen systems have audio of the same sample.
+
+    Args:
+        excluded: counts the others by reason; it is changed.
+        folders: external audio by system.
+    """
     for name in folders:
         if name not in chosen:
             raise UnknownName("chosen system with a folder of audio", name, chosen)
@@ -231,6 +241,7 @@ def _answer(exchange: Exchange) -> SystemOutput | None:
 def _question(
     exchange: Exchange, outputs: Mapping[str, SystemOutput], unit: str | None, stratum: tuple[str, ...]
 ) -> ListeningItem:
+    """Build the item of one benchmark question, with systems' outputs."""
     question = exchange.question
     choices = choices_of(question.fields)
     sound = exchange.audio_path if exchange.audio_path is not None and exchange.audio_path.is_file() else None
@@ -242,7 +253,7 @@ def _question(
 
 
 def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, str], ...]:
-    """Return a question's texts with their headings: its fields, else the prompt."""
+    """Return (heading, text) of a question: its field `question`, or else the prompt."""
     question = fields.get("question")
     if isinstance(question, str) and question.strip():
         return (("Question", question),)
@@ -278,7 +289,10 @@ class DrawnTrial:
 
 
 def draw_order(items: Sequence[ListeningItem], seed: int) -> list[ListeningItem]:
-    """Order items for a draw: one from each group in turn, shuffled in each group."""
+    """Order items so that any number of first ones is balanced over the strata.
+
+    Strata alternate, each in random order.
+    """
     rng = random.Random(seed)
     groups: dict[tuple[str, ...], list[ListeningItem]] = defaultdict(list)
     for item in sorted(items, key=lambda one: one.id):

@@ -154,11 +154,11 @@ def outcome_of(
     findings: Sequence[Screening],
     rules: tuple[str, ...],
 ) -> ListeningOutcome:
-    """Compute the outcome of a test.
+    """Compute values, comparisons and facts of raters from a test's ratings.
 
     Args:
         rows: all ratings, those of excluded raters marked.
-        findings: of the rules.
+        findings: of the screening rules.
         rules: those that exclude raters.
     """
     kind = kind_of(key.kind)
@@ -187,7 +187,7 @@ def outcome_of(
 
 
 def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
-    """Estimate strengths from preferences; None for two systems, whose share suffices."""
+    """Fit the systems' strengths to preferences; None for other tests or two systems."""
     if key.kind != "preference" or len(key.systems) < 3:
         return None
     scored = [(row, sound) for row, sound in zip(used, _sounds(used)) if row.score is not None]
@@ -199,7 +199,11 @@ def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
 
 
 def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating]) -> SystemValue:
-    """Mean, intervals, counts and test of one system's ratings."""
+    """Compute mean, intervals, counts and test of one system's ratings.
+
+    Args:
+        of: system, other system of a pair, and scale.
+    """
     used = counted_rows(rows)
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
@@ -220,7 +224,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
 
 
 def _exact(scores: Sequence[float]) -> float:
-    """Return the binomial probability of at least as many right guesses."""
+    """Return the one-sided binomial p of so many right guesses, at a chance of 0.5."""
     from scipy.special import bdtrc
 
     right = round(sum(scores))
@@ -235,7 +239,10 @@ def _sounds(rows: Sequence[Rating]) -> list[str]:
 def _intervals(
     key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
-    """Compute a mean's intervals: crossed, over raters, and over items."""
+    """Compute a mean's intervals: over both (crossed), over raters, and over items.
+
+    They are cut to the scale.
+    """
     intervals = [_over(key, kind, scores, raters, "raters"), _over(key, kind, scores, sounds, "speakers or items")]
     both = crossed_interval(scores, raters, sounds) if scores else intervals[0]
     lowest, highest = kind.bounds(key.scale)
@@ -253,6 +260,7 @@ def _intervals(
 
 
 def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str], unit: str) -> Interval:
+    """Compute a mean's interval over clusters, which `unit` names in messages."""
     codes = unit_codes(clusters, len(scores))
     result = interval_of(ratios, item_table(scores), codes, share=kind.is_share, bounds=kind.bounds(key.scale))
     if result.ends is None and len(scores) and result.units < FEWEST_UNITS:
@@ -273,7 +281,11 @@ def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[s
 def _below(
     kind: Kind, system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]
 ) -> float | None:
-    """Average a system's scores minus the hidden reference's, within trials."""
+    """Average a system's scores minus the hidden reference's; None if there is none.
+
+    Args:
+        reference: its score by (rater, trial).
+    """
     if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted_rows(rows)]
@@ -282,7 +294,7 @@ def _below(
 
 
 def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemDifference]:
-    """Compare all pairs of systems on each scale, without anchors and reference."""
+    """Test the difference of every two systems on each scale, with Holm's correction."""
     if kind.trial not in ("all", "each"):
         return []
     held: dict[tuple[str, str], dict[tuple[str, str], float]] = defaultdict(dict)
@@ -306,7 +318,12 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemDifferenc
 
 
 def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rules: Sequence[str]) -> list[RaterFacts]:
-    """Facts of each rater: answers, time, repeats, and findings of the rules."""
+    """Collect the facts of each rater: answers, time, repeats, and findings.
+
+    Args:
+        findings: of the screening rules.
+        rules: those that exclude raters; other findings only mark them.
+    """
     count = sum(len(answer_slots(trial, key)) for trial in key.counted)
     reasons: dict[tuple[str, bool], list[Diagnostic]] = defaultdict(list)
     for one in findings:
@@ -330,6 +347,7 @@ def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rul
 
 
 def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
+    """Compute how often the system shown first is preferred; None if not applicable."""
     answers = [
         (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
     ]

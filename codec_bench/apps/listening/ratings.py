@@ -118,6 +118,7 @@ def unblind(
 
 
 def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
+    """Describe that a rater saved a later file, and how many answers differ in it."""
     held = {(one.trial, one.stimulus): one.value for one in last.answers}
     apart = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
     later = f"'{last.name}'" if last.name != before.name else "another session of this file"
@@ -129,7 +130,11 @@ def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
 
 
 def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], list[AnswerProblem]]:
-    """Join one file's answers with systems; unusable answers become problems."""
+    """Join one file's answers with systems; unusable answers become problems.
+
+    Args:
+        status: `superseded` or `edited` for a file that does not count; empty otherwise.
+    """
     trials = {trial.id: trial for trial in key.trials}
     times = Counter((one.trial, one.stimulus) for one in file.answers)
     rows = []
@@ -163,7 +168,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
 
 
 def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
-    """List the ids of the answers that a trial expects."""
+    """List the answer ids of a trial: of each stimulus and scale, or "" for the trial."""
     kind = kind_of(key.kind)
     if kind.is_per_trial or is_question(trial):
         return ("",)
@@ -177,6 +182,7 @@ def is_question(trial: Trial) -> bool:
 
 
 def _fits(one: ListenerAnswer, trial: Trial, key: Key) -> bool:
+    """Whether an answer is possible in its trial."""
     kind = kind_of(key.kind)
     if is_question(trial):
         return is_option(one.value, len(trial.choices)) if trial.choices else _is_digits(one.value, len(trial.right))
@@ -191,7 +197,7 @@ def _is_digits(value: Any, count: int) -> bool:
 
 
 def _differences(rows: Sequence[Rating]) -> list[Rating]:
-    """Subtract the hidden reference of each trial, for difference grades."""
+    """Convert grades to differences from the hidden reference of the same trial."""
     hidden = {row.trial: row.value for row in rows if row.system == REFERENCE}
     differences = []
     for row in rows:
@@ -206,7 +212,7 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
 
 
 def _row(one: ListenerAnswer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
-    """Build the row of one answer: system, value, and order of the two sides."""
+    """Build the row of one answer; the two systems of a pair are in the key's order."""
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")
@@ -242,7 +248,11 @@ def _passed(one: ListenerAnswer, scale: str, trial: Trial, kind: Kind) -> float 
 
 
 def _value(one: ListenerAnswer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Return the score of an answer, and its words."""
+    """Return the score of an answer, and the choice in words.
+
+    Args:
+        pair: (id, system) of the two systems; the score is that of the first.
+    """
     answer = one.value
     if kind.answer == "choice":
         preferred = next((system for id, system in pair if id == answer), "")
@@ -262,7 +272,7 @@ def _value(one: ListenerAnswer, trial: Trial, kind: Kind, pair: Sequence[tuple[s
 
 
 def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[AnswerProblem]:
-    """Yield a rater's unanswered questions, and add their rows."""
+    """Append rows for a rater's missing answers to `rows`, and yield the problem."""
     held = {(row.trial, row.stimulus) for row in of_rater}
     lacking = []
     for trial in key.counted:

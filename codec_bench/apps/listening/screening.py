@@ -72,7 +72,10 @@ def _constant(test: _Test, rater: str) -> _Verdicts:
 
 
 def _hasty(test: _Test, rater: str) -> _Verdicts:
-    """Rule: most trials took less time than their shortest sound lasts."""
+    """Yield True and the counts if most trials were shorter than their shortest sound.
+
+    None means that it cannot be applied. So do the other rules.
+    """
     lasts = {t.id: t.seconds for t in test.key.trials if t.seconds and not t.training and not is_question(t)}
     took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}
     if not took:
@@ -84,7 +87,7 @@ def _hasty(test: _Test, rater: str) -> _Verdicts:
 
 
 def repeat_differences(key: Key, rows: Sequence[Rating]) -> list[float]:
-    """Absolute differences between the two answers of one rater to repeated trials."""
+    """List the absolute differences between a rater's two answers to repeated trials."""
     repeated = {trial.id: trial.repeat_of for trial in key.trials}
     first = {
         (r.trial, r.system, r.scale): r.value
@@ -96,7 +99,7 @@ def repeat_differences(key: Key, rows: Sequence[Rating]) -> list[float]:
 
 
 def _repeats(test: _Test, rater: str) -> _Verdicts:
-    """Rule: repeated trials get too different answers."""
+    """Yield True if a rater's answers to repeated trials differ by too much."""
     if not any(trial.repeat_of for trial in test.key.trials):
         return
     differences = repeat_differences(test.key, test.rows[rater])
@@ -109,7 +112,7 @@ def _repeats(test: _Test, rater: str) -> _Verdicts:
 
 
 def _always_first(test: _Test, rater: str) -> _Verdicts:
-    """Rule: the rater always chooses the same side."""
+    """Yield True if the rater always chooses the same side."""
     if not test.kind.has_sides:
         return
     if test.kind.answer == "comparison":
@@ -167,7 +170,7 @@ def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
 
 
 def _bs1534(test: _Test, rater: str) -> _Verdicts:
-    """Rule of ITU-R BS.1534-3: hidden reference rated low, or mid anchor high."""
+    """Apply ITU-R BS.1534-3: True for low hidden references, or high mid anchors."""
     if test.kind.name != "mushra":
         return
     references = [row.value for row in test.answers(rater) if row.system == REFERENCE and row.value is not None]
@@ -199,7 +202,7 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
 
 
 def _bs1116(test: _Test, rater: str) -> _Verdicts:
-    """Rule of ITU-R BS.1116-3: difference grades not below 0 by a t test."""
+    """Apply ITU-R BS.1116-3: yield True if difference grades are not below 0 (t test)."""
     from scipy.special import stdtr
 
     if not test.kind.difference:
@@ -230,7 +233,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Screening]:
-    """Apply every rule to every rater; only the rules in `removing` exclude raters."""
+    """Apply every rule to every rater; only those in `removing` exclude raters."""
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         by_rater[row.rater].append(row)
@@ -247,7 +250,7 @@ def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Sc
 
 
 def unapplied(findings: Sequence[Screening]) -> list[Diagnostic]:
-    """Describe each rule that could not be applied to everybody."""
+    """Describe each rule that could not be applied to all raters, with the reason."""
     lacking = Counter((one.rule, one.told) for one in findings if one.marked is None)
     raters = len({one.rater for one in findings})
     return [

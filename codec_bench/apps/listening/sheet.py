@@ -139,10 +139,10 @@ class Selection:
 
 
 def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
-    """Select as many items as planned, with their audio.
+    """Select as many items as planned, add checks, and order the trials.
 
     Args:
-        encode: makes files of the sounds of one item.
+        encode: encodes the sounds of one item, by name.
         rate_hz: of all sounds; None for the highest of each item.
 
     Raises:
@@ -216,7 +216,12 @@ def _checks(
     first: Mapping[str, Audio],
     rate_hz: int | None,
 ) -> Iterator[tuple[DrawnTrial, Mapping[str, Audio]]]:
-    """Yield the rater checks with audio; `first` is the first item's audio."""
+    """Yield the trials of checks, gold questions and traps, with their audio.
+
+    Args:
+        items: from which traps are made.
+        first: the first item's audio.
+    """
     if plan.checks:
         if not first:
             raise UserError("checks_need_sounds", hint="leave --checks out")
@@ -239,6 +244,7 @@ def _checks(
 
 
 def _check_systems(material: Material, plan: ListeningPlan) -> None:
+    """Raise UserError if the kind of test does not fit the number or kind of systems."""
     kind, count = plan.kind, len(material.systems)
     if kind.trial == "pairs" and count < 2:
         raise UserError(
@@ -283,7 +289,11 @@ def _is_open(plan: ListeningPlan, material: Material) -> bool:
 def _sounds(
     item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
-    """Return the sounds of an item by role."""
+    """Return an item's sounds at one rate: systems, reference and anchors, by name.
+
+    Args:
+        reference: its file; None if there is none.
+    """
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
     if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
         return match_sounds(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
@@ -298,6 +308,7 @@ def _sounds(
 
 
 def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Material) -> int:
+    """Return the bytes of an item's audio in the page, as base64 over all its trials."""
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
     # The open and the hidden reference, and X, have files of one size.
     alone = base64.get(REFERENCE, 0) * (_is_open(plan, material) + plan.kind.hidden + plan.kind.unknown)
@@ -319,7 +330,7 @@ def _too_large(count: int, plan: ListeningPlan) -> None:
 
 
 def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
-    """Build the trials of the key, with the ids of the page."""
+    """Build the trials with random order of stimuli, and with ids as on the page."""
     trials, seconds = selection.trials, selection.seconds
     rng = Random(f"{plan.seed} stimuli")
     named = []
@@ -406,7 +417,12 @@ def written_sheet(
 def _shown(
     trial: Trial, drawn: DrawnTrial, files: Mapping[str, bytes], material: Material, clips: list[bytes], is_open: bool
 ) -> dict[str, Any]:
-    """Build a trial for the page, and add its audio; hides ordinary-looking checks."""
+    """Build what the page shows of a trial, without systems; appends audio to `clips`.
+
+    Args:
+        files: the item's audio by name.
+        is_open: whether the reference can be played.
+    """
     item = drawn.item
 
     def clip(name: str) -> int | None:

@@ -34,7 +34,7 @@ _MOST_PADDING = (1 << 24) - 1
 def match_sounds(
     paths: Mapping[str, Path], *, rate_hz: int | None = None, loudness_lufs: float | None = None
 ) -> dict[str, Audio]:
-    """Read sounds at one rate, channel count and, where close, one length.
+    """Read sounds at one rate and channel count; close lengths are made equal.
 
     Args:
         rate_hz: None for the highest among them.
@@ -64,7 +64,7 @@ def match_sounds(
 
 
 def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
-    """Equalise loudness, lowered together where a peak would exceed full scale."""
+    """Scale sounds to a loudness, all lower by the same gain if a peak would clip."""
     held = {name: measured(sound) for name, sound in sounds.items()}
     gains = {name: 10 ** ((lufs - level) / 20) for name, level in held.items() if level is not None}
     peaks = [gain * float(np.abs(sounds[name].samples).max()) for name, gain in gains.items()]
@@ -90,7 +90,10 @@ def equalise_sizes(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
 
 
 def pad_flac(flac: bytes, size: int) -> bytes:
-    """Pad a FLAC file after its first block to `size` bytes, at least 4 more."""
+    """Insert padding after a FLAC file's first block, so that it has `size` bytes.
+
+    It needs at least 4 bytes more than the file.
+    """
     missing = size - len(flac)
     head, rest = bytearray(flac[:_INFO_END]), flac[_INFO_END:]
     was_last = head[4] & _LAST
@@ -106,7 +109,7 @@ def pad_flac(flac: bytes, size: int) -> bytes:
 
 
 def scramble(content: bytes, clip: int) -> bytes:
-    """XOR bytes with a sequence of the clip's number; applying it twice restores them."""
+    """XOR bytes with a sequence that depends on `clip`; a second call restores them."""
     mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32((clip + 1) * 0x01000193 & 0xFFFFFFFF)) * np.uint32(
         0x9E3779B1
     )
@@ -146,7 +149,7 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
 
 
 def anchor(reference: Audio, cutoff_hz: float) -> Audio:
-    """Low-pass the reference: same rate, channels and length, clipped."""
+    """Low-pass the reference to a MUSHRA anchor of the same rate, channels and length."""
     from scipy.signal import oaconvolve
 
     coefficients = low_pass(cutoff_hz, reference.sample_rate_hz)

@@ -37,7 +37,7 @@ Row = tuple[str, str, Any, float | None]
 
 
 def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> ListeningSheet:
-    """Write a MUSHRA test for webMUSHRA into a folder, with its key."""
+    """Write a MUSHRA test for webMUSHRA into a folder, and its key next to the folder."""
     if plan.kind.name != "mushra":
         raise UserError("webmushra_kind", kind=plan.kind.name, hint="write the page of this project with --format page")
     if plan.checks or plan.gold or plan.traps or plan.session or plan.session_minutes:
@@ -86,6 +86,7 @@ def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dic
 
 
 def _config(key: Key, plan: ListeningPlan, pages: Sequence[Mapping[str, Any]]) -> str:
+    """Format webMUSHRA's YAML configuration, with practice first, others shuffled."""
     import yaml
 
     # webMUSHRA inserts contents as markup.
@@ -156,6 +157,7 @@ def _rater(row: Mapping[str, str], head: Sequence[str]) -> str:
 
 
 def _rating(row: Mapping[str, str]) -> Row:
+    """Return (trial, stimulus, score, seconds) of a line; malformed scores stay text."""
     score, time = row.get("rating_score", "").strip(), row.get("rating_time", "").strip()
     value = int(score) if _INTEGER.fullmatch(score) else score
     seconds = abs(int(time)) / 1000 if _INTEGER.fullmatch(time) else None
