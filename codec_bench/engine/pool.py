@@ -161,9 +161,9 @@ class Pool:
         self._threads = max(1, (cores or cpu_count()) // max(1, cpu_workers))
         self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * (cpu_workers - spare)]]
 
-    def start_spare(self) -> None:
-        """Start the CPU workers that were not started at first."""
-        self.spare, count = 0, self.spare
+    def start_spare(self, count: int) -> None:
+        """Start some of the CPU workers that were not started at first."""
+        self.spare -= count
         self.workers += [self._start("cpu") for _ in range(count)]
 
     def _start(self, device: str, owner: str = "") -> PoolWorker:
@@ -314,6 +314,11 @@ class Pool:
     def busy(self) -> bool:
         """Whether any worker has a batch in progress."""
         return any(w.batches for w in self.workers)
+
+    @property
+    def longest_batch_s(self) -> float:
+        """Seconds since the oldest batch in progress began, without loading; 0 if none."""
+        return max((monotonic() - w.began for w in self.workers if w.began is not None), default=0.0)
 
     @property
     def loading(self) -> list[str]:

@@ -29,7 +29,7 @@ from codec_bench.engine.reading import Signal
 from codec_bench.engine.score_cache import key_of, name_scores, pack_scores, unpack_scores
 from codec_bench.engine.stage import CodecResult, CodecWork, Fault, FeatureWork, MetricWork, StageSpec, compute_scores
 from codec_bench.engine.systems import System
-from codec_bench.engine.timings import Spent, describe_phase, sum_timings
+from codec_bench.engine.timings import Spent, describe_phase, estimate_left_s, sum_timings
 from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
@@ -41,8 +41,8 @@ from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Sco
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
-FIRST_S, LOOK_S, SHORT_S = 1.0, 0.1, 1.0
-"""Spare workers start if the first item takes `FIRST_S`, or if `LOOK_S` later the others will take `SHORT_S`."""
+SLOW_S, LOOK_S, SHORT_S = 1.0, 0.1, 2.0
+"""All spare workers start if a batch takes `SLOW_S`; before, one for each `SHORT_S` of work left."""
 FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
 SOUND_DIGITS = 16  # 64 bits of a hash: of a million sounds, two that differ share them once in forty million runs
@@ -170,8 +170,9 @@ class Engine:
         try:
             while feed.has_more or self._in_flight or self.checks.has_open:
                 at_once = feed.request(self._has_room)
-                if self._pool.spare and self._is_slow(start, len(samples) * len(self.plan.systems) - len(finished)):
-                    self._pool.start_spare()
+                if self._pool.spare:
+                    items = len(samples) * len(self.plan.systems) - len(finished)
+                    self._pool.start_spare(self._count_due_workers(items))
                 self._dispatcher.fill()
                 at_once = self._dispatcher.run_here() or at_once
                 self._write(force=False)
@@ -199,11 +200,12 @@ class Engine:
         workers, stages = len(self._pool.workers), self._dispatcher.stages
         return sum_timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
 
-    def _is_slow(self, start: float, items: int) -> bool:
-        first, now, done = self._spent.first_item_at, perf_counter(), self._spent.items
-        if first is None:
-            return now - start > FIRST_S
-        return now - first > LOOK_S and (now - first) * (items - done) > SHORT_S * done
+    def _count_due_workers(self, items: int) -> int:
+        """Return how many spare workers are worth their start."""
+        if self._pool.longest_batch_s > SLOW_S:
+            return self._pool.spare
+        left_s = estimate_left_s(self._dispatcher.stages, items, len(self.plan.systems))
+        return min(max(0, int(left_s / SHORT_S) + 1 - len(self._pool.workers)), self._pool.spare)
 
     def _unfinished(
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]

@@ -11,7 +11,10 @@ from codec_bench.engine.batch import StageState
 from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
+from codec_bench.engine.reading import READING
 from codec_bench.messages.errors import first_of
+
+_KNOWN_S = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +41,20 @@ class Timeline:
         now = perf_counter() if at is None else at
         self.phases[phase] = now - self._last
         self._last = now
+
+
+def estimate_left_s(stages: Mapping[str, StageState], items: int, systems: int) -> float:
+    """Estimate the workers' seconds of work that is left, by each stage's mean.
+
+    A stage counts after `_KNOWN_S` of work, because its first batch may import libraries. A sample is read once for all
+    systems.
+    """
+    left_s = 0.0
+    for key, stage in stages.items():
+        if stage.cost * stage.audio_s > _KNOWN_S:
+            expected = items / systems if key == READING else items
+            left_s += stage.cost * stage.audio_s * max(0.0, expected / stage.items - 1)
+    return left_s
 
 
 def sum_timings(

@@ -8,6 +8,7 @@ import random
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,12 @@ from refusals import Containing, refuses
 from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
 from codec_bench.engine import run as engine_run
+from codec_bench.engine.batch import StageState
 from codec_bench.engine.pool import Pool, PoolWorker, WorkerBatch
+from codec_bench.engine.reading import READING
+from codec_bench.engine.run import Engine
+from codec_bench.engine.stage import StageSpec
+from codec_bench.engine.timings import estimate_left_s
 from codec_bench.messages import Diagnostic
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample
@@ -327,15 +333,35 @@ def test_a_long_batch_has_a_longer_limit():
     assert Dispatcher(None, None, 2.5, "", None)._limit_s(works) == 2.5
 
 
-@pytest.mark.parametrize("codec, first_s, count", [("unprocessed", 99, 1), ("unprocessed", 0, 3), ("g711-ulaw", 99, 3)])
-def test_a_cheap_run_starts_its_other_workers_only_when_it_is_slow(run_it, monkeypatch, codec, first_s, count):
-    monkeypatch.setattr(engine_run, "FIRST_S", first_s)
+@pytest.mark.parametrize("codec, slow_s, count", [("unprocessed", 99, 1), ("unprocessed", 0, 3), ("g711-ulaw", 99, 3)])
+def test_a_cheap_run_starts_its_other_workers_only_when_it_is_slow(run_it, monkeypatch, codec, slow_s, count):
+    monkeypatch.setattr(engine_run, "SLOW_S", slow_s)
     monkeypatch.setattr(engine_run, "SHORT_S", 99)
     starts = []
     monkeypatch.setattr(Pool, "_start", lambda *a, start=Pool._start, **k: starts.append(1) or start(*a, **k))
     run = run_it(codec=codec, data="embedded", metrics="si_sdr", limit=3, workers=3)
     assert run.counts()["items"] == 3
     assert len(starts) == count
+
+
+def test_work_left_counts_each_sample_once_to_read_and_each_item_to_score():
+    reading, metrics, unknown = (StageState(StageSpec(k, k, ()), "cpu", 1.0, False, False) for k in (READING, "m", "n"))
+    reading.items, reading.audio_s, reading.busy_s, reading.steps = 50, 50.0, 2.0, {"load": 1.0}
+    metrics.items, metrics.audio_s, metrics.busy_s = 40, 80.0, 4.0
+    unknown.items, unknown.audio_s, unknown.busy_s = 1, 1.0, 0.05
+    stages = {READING: reading, "m": metrics, "n": unknown}
+    assert estimate_left_s(stages, 400, 2) == pytest.approx(150 * 0.02 + 360 * 0.1)
+    assert estimate_left_s(stages, 10, 2) == 0
+
+
+def test_a_worker_starts_for_each_two_seconds_of_work_left(monkeypatch):
+    pool = SimpleNamespace(longest_batch_s=0.0, spare=5, workers=[1, 2])
+    engine = SimpleNamespace(
+        _pool=pool, _dispatcher=SimpleNamespace(stages={}), plan=SimpleNamespace(systems=[SimpleNamespace()])
+    )
+    for left_s, count in ((1.9, 0), (3.9, 0), (4.1, 1), (9.0, 3), (99.0, 5)):
+        monkeypatch.setattr(engine_run, "estimate_left_s", lambda *_, left_s=left_s: left_s)
+        assert Engine._count_due_workers(engine, 100) == count
 
 
 def test_rows_that_fail_at_once_wait_for_no_worker(run_it, monkeypatch):
