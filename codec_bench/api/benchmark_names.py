@@ -35,7 +35,7 @@ def _benchmarks() -> list[dict[str, Any]]:
 
 
 def _model_rows() -> list[dict[str, Any]]:
-    """List each model's modalities, service dates and licence as table rows."""
+    """List all models as table rows with modalities, service dates and licence."""
     from codec_bench.models import list_models
 
     rows = []
@@ -101,7 +101,7 @@ def is_model_config(path: str) -> bool:
 
 
 def describe(name: str) -> dict[str, Any] | None:
-    """The facts of a benchmark, suite, model, prompt, rubric or step, or None."""
+    """The facts of a benchmark, suite, model, prompt, rubric or step; None for others."""
     from dataclasses import asdict
 
     from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
@@ -151,6 +151,7 @@ def _describe_prompt(one: Any) -> str | None:
 
 
 def _describe_prices(name: str) -> str | None:
+    """A model's prices as a phrase; None without prices."""
     from codec_bench.models import model_prices
     from codec_bench.models.endpoints.accounts import Prices
 
@@ -168,7 +169,7 @@ def _identify(name: str) -> dict[str, Any]:
 
 
 def summarise_step(name: str) -> str:
-    """A step of post-processing in one line."""
+    """Describe a post-processing step of answers in one line."""
     from codec_bench.benchmark import reading as process
 
     step = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)

@@ -41,7 +41,7 @@ class SystemPair:
     def as_dict(self) -> dict[str, Any]:
         """As JSON values, with the fields of the test among those of a comparison.
 
-        `wins`, `losses` and `ties` are None for a barred comparison.
+        `wins`, `losses` and `ties` are None if a system is suspect (`barred` has the reason).
         """
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
@@ -113,7 +113,12 @@ _LabelledSystem = tuple[Run, str, str]
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
-    """Add to a comparison why its systems are suspect, in the field `barred`."""
+    """Set a comparison's field `barred` to why its systems are suspect, if they are.
+
+    Args:
+        records: the runs' records by folder.
+        sides: (run, system, label) of both systems.
+    """
     reasons = []
     for run, system, label in sides:
         recorded = records[run.folder]
@@ -172,7 +177,7 @@ def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tupl
 
 
 def _check_same_questions(first: Run, second: Run) -> None:
-    """Raise UserError unless two runs have the same questions and read speech alike."""
+    """Raise UserError unless two runs have the same questions and speech recognisers."""
     benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
     if benchmarks[0] != benchmarks[1]:
         raise UserError(
@@ -195,7 +200,7 @@ def _check_same_questions(first: Run, second: Run) -> None:
 
 
 def _other_questions(first: Run, second: Run) -> list[str]:
-    """Ids with different questions in two runs; none if options are in another order."""
+    """Ids of questions that differ; [] if options or controls differ by request."""
     one, other = identity_of(first), identity_of(second)
     same_texts = (one.choices, one.control) == (other.choices, other.control)
     if not (first.has_questions and second.has_questions and same_texts):
@@ -211,7 +216,7 @@ def _recogniser_protocols(run: Run) -> list[str]:
 
 
 def _make_labels(first: Path, second: Path) -> Callable[[Run, str], str]:
-    """Label systems by name and by the differing part of their run's folder."""
+    """Return a function that labels a system by name and its run's differing folder."""
     a, b = first.resolve().parts, second.resolve().parts
     depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
     return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))
@@ -225,7 +230,11 @@ def _check_system(run: Run, name: str) -> None:
 def _compare_metrics(
     run_a: Run, a: str, run_b: Run, b: str, metrics: str | Sequence[str] | None, seed: int
 ) -> Iterator[Comparison]:
-    """Compare two systems by each metric of both runs; check the protocols."""
+    """Yield the comparison of two systems by each metric of both runs.
+
+    Args:
+        metrics: None for every common metric, without values of whole sets if there are others.
+    """
     facts_a, facts_b = run_a.metrics, run_b.metrics
     shared = [m for m in facts_a if m in facts_b]
     by_item = [m for m in shared if facts_a[m].get("aggregate") not in SETS]

@@ -17,7 +17,11 @@ _TEXTS = (["the ice cream van came"], ["the icecream man came"])
 
 
 def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Finding:
-    """Run each kernel once on speech, to keep its compiled code on disk."""
+    """Run each CPU kernel once on speech, so that its compiled code is on disk.
+
+    Args:
+        report_progress: called with the name of each group of kernels.
+    """
     start, failed = perf_counter(), []
     for name, run in _calls(clip):
         report_progress(name)
@@ -47,6 +51,7 @@ def _calls(clip: Audio) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _compare_texts() -> None:
+    """Compile the kernels of error rates."""
     from codec_bench.kernels.edit_distance.cpu import align
     from codec_bench.kernels.edit_distance.words import number_words
     from codec_bench.text.error_rate import compound_error_rates
@@ -58,6 +63,7 @@ def _compare_texts() -> None:
 
 
 def _align_frames() -> None:
+    """Compile the kernels of dynamic time warping."""
     from codec_bench.kernels.dtw.cpu import fast_path, mean_costs_of_codes, mean_costs_of_vectors
 
     starts = np.array([0, 4], np.int64)

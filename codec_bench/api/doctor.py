@@ -113,6 +113,7 @@ def _onnxruntime() -> Finding:
 
 
 def _folders() -> Finding:
+    """Check that the installation has its folders of kernels, configs and benchmarks."""
     missing = [n for n in ("kernels", "configs", "benchmarks") if not (files("codec_bench") / n).is_dir()]
     if not missing:
         return Finding("kernels, configs, benchmarks", "ok", Diagnostic("folders_found"))
@@ -121,6 +122,7 @@ def _folders() -> Finding:
 
 
 def _embedded_speech() -> Finding:
+    """Check that the embedded speech is complete."""
     from codec_bench.data import open_source
 
     try:

@@ -84,10 +84,10 @@ def prepare(
     growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Read the arguments of `evaluate`, and open the data.
+    """Convert the arguments of `evaluate` to an evaluation, and open the data.
 
     Args:
-        growing: `out` if the run may grow.
+        growing: the run folder whose record's order of samples is kept; None for no such folder.
         arguments: all of them, for the record.
     """
     systems, requested = read_systems(codec), chosen_metrics(metrics, preset)

@@ -38,14 +38,14 @@ class NodeCall:
 
 
 def run_prepared(schema: type[CommandOptions], prepare: Callable[..., Evaluation], values: Mapping[str, Any]) -> Run:
-    """Prepare an evaluation, run it, and write the files next to its record.
+    """Prepare an evaluation, run it, and write its summary and page.
 
     The run of a shard gets no page; the merged run has one.
 
     Args:
         schema: declares the options.
-        prepare: makes the evaluation.
-        values: all arguments of the verb.
+        prepare: builds the evaluation from the arguments.
+        values: all arguments of the public function, such as `evaluate`.
     """
     running, shard, out = choose_running(values["running"], values["running_fields"]), values["shard"], values["out"]
     request = {name: value for name, value in values.items() if name in signature(prepare).parameters}

@@ -19,7 +19,12 @@ _SAME = 0.9  # the share of equal characters from which a difference may be roun
 
 
 def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
-    """Check every visible GPU with English speech; without a GPU, find nothing."""
+    """Check torch, Triton and a transcript on every visible GPU; [] without a GPU.
+
+    Args:
+        clip: returns a recording of English speech.
+        listed: the machine's GPUs by name, or `none`; a listed GPU without CUDA is a finding.
+    """
     from codec_bench.engine.device import cuda_count
 
     count = cuda_count()
@@ -80,7 +85,7 @@ def _check_triton(device: str) -> Finding:
 
 
 def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
-    """Transcribe a clip on a GPU and on the CPU: an old driver can give empty texts."""
+    """Compare Whisper's transcripts of a clip on a GPU and on the CPU."""
     from codec_bench.weights import lookup
 
     subject = f"Whisper on {device} and on the CPU"

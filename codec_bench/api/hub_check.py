@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_hub_benchmarks() -> list[str]:
-    """The project's benchmarks with data on the hub."""
+    """The names of the project's benchmarks whose data can be fetched from the hub."""
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
     data_by_name = {name: load_benchmark(name).data for name in benchmark_names()}
@@ -24,7 +24,11 @@ def list_hub_benchmarks() -> list[str]:
 
 
 def check_hub_data(name: str) -> tuple[list[Finding], dict[str, HubState]]:
-    """Compare a benchmark's definition with its data on the hub."""
+    """Compare a benchmark's definition with its data on the hub.
+
+    Returns:
+        The findings, and the hub's state by benchmark; the state is empty if it could not be read.
+    """
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.on_hub import read_state
 
@@ -41,7 +45,12 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, HubState]]:
 
 
 def _compare_with_hub(name: str, one: Benchmark, seen: HubState) -> Iterator[Finding]:
-    """Compare a benchmark's pinned size, rows, types and licence with the hub's."""
+    """Compare a benchmark's pinned size, rows, types and licence with the hub's.
+
+    Args:
+        name: the benchmark as the user named it.
+        seen: the state of the data on the hub.
+    """
     data = one.data
     yield Finding(name, "ok", _state(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
@@ -87,7 +96,7 @@ def _state(seen: HubState) -> Diagnostic:
 
 
 def write_pins(path: str | os.PathLike[str], seen: Mapping[str, HubState]) -> None:
-    """Merge the hub's state of benchmarks into a file, or raise UserError."""
+    """Merge the hub's state of benchmarks into a YAML file, or raise UserError."""
     import yaml
 
     from codec_bench.config import load_yaml

@@ -101,14 +101,22 @@ def _read_checks(imported: Imported) -> dict[str, Any]:
 
 
 def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
-    """The items of the file as the data, identified by their ids."""
+    """Describe imported items as a data set of their own, identified by their ids."""
     ids = hashlib.sha256("\0".join(sample.id for sample in samples).encode()).hexdigest()[:40]
     data = {"name": path.stem, "samples": len(samples), "fingerprint": f"imported-{ids}"}
     return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
 
 
 def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLike[str]) -> _About:
-    """Check that the imported items are samples of the run, and return its facts."""
+    """Describe imported items by the samples of a run over the same data.
+
+    Args:
+        path: the imported file, for messages.
+        folder: of the run.
+
+    Raises:
+        UserError: the run is of a benchmark, or lacks an item.
+    """
     from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 

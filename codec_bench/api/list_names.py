@@ -87,6 +87,7 @@ def _list_rows(kind: str) -> list[dict[str, Any]]:
 
 
 def _codec_row(row: Any) -> dict[str, Any]:
+    """Describe a codec's rates, licences and weights as a table row."""
     info = row.info
     facts = {} if info is None else {
         "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
@@ -108,7 +109,7 @@ def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
 
 
 def weights_facts(row: CodecRow) -> dict[str, str | int]:
-    """Return whether a codec's weights are downloaded, with their revision and size."""
+    """Whether a codec's weights are downloaded, with revision and bytes, for a table."""
     here = {None: "", True: "here", False: "not here"}[row.weights_here]
     published = row.published
     return {
@@ -119,7 +120,7 @@ def weights_facts(row: CodecRow) -> dict[str, str | int]:
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:
-    """Describe a feature's languages, weights and code as a table row."""
+    """Describe a feature as a table row; `path` is that of its class."""
     from codec_bench import features, weights
 
     try:

@@ -118,7 +118,13 @@ class LoadedMetric:
         others: Sequence[Any],
         known: Mapping[str, Sequence[str | None]],
     ) -> list[dict[str, Score]]:
-        """The scores of valid items; `known` are the texts, languages and speakers."""
+        """Score valid items: {metric: score} of each.
+
+        Args:
+            indexes: positions of the items in the caller's batch.
+            estimate, others: the audio, and the reference audio or None.
+            known: the items' `text`, `language` and `speaker`.
+        """
         language = known["language"]
         features = [
             self._compute([self._features_of(code, position) for code in language], audios, language)
@@ -172,7 +178,11 @@ class LoadedMetric:
     def _compute(
         self, names_by_item: Sequence[Sequence[str]], audios: Sequence[Audio | None], languages: Sequence[str | None]
     ) -> list[dict[str, Any]]:
-        """The features of each item by name, computed once for equal audio."""
+        """Compute the features of each item by name, once for equal audio.
+
+        Args:
+            names_by_item: the features that each item needs.
+        """
         spoken = [base_language(code) if code is not None else None for code in languages]
         rows: list[dict[str, Any]] = [{} for _ in audios]
         for name in dict.fromkeys(name for names_of in names_by_item for name in names_of):
@@ -191,7 +201,7 @@ class LoadedMetric:
 
 
 def _prepare(audio: Audio, feature: Any) -> np.ndarray:
-    """The signal that a feature reads, without a second transfer to its GPU."""
+    """The signal that a feature reads; audio that is on the feature's GPU stays there."""
     signal = prepare(audio, feature.rate_hz)
     if not isinstance(audio, DeviceAudio):
         return signal
@@ -199,7 +209,11 @@ def _prepare(audio: Audio, feature: Any) -> np.ndarray:
 
 
 def _one_each(role: str, values: Any, count: int) -> list[str | None]:
-    """One text for each item, from a list or one for all."""
+    """Expand a text or None to all items, or check a list of one per item.
+
+    Args:
+        role: name of the argument, for messages.
+    """
     if values is None or isinstance(values, str):
         return [values] * count
     items = list(values) if isinstance(values, Iterable) else [values]

@@ -84,7 +84,7 @@ def merge(
 
 
 def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
-    """Group run folders by benchmark and model, or all as `()`; skip merged records."""
+    """Group the folders of shards by (benchmark, model), or all as `()`."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for folder in folders:
         with closing(Run(folder)) as run:
@@ -100,7 +100,7 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
 
 
 def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: bool, notify: Notify) -> Run:
-    """Merge the shards of a run, score set metrics again and write the report."""
+    """Merge the shards of one run, score set metrics again and write the report."""
     merged = merge_records(folders, target, partial=partial, notify=notify)
     if not merged.complete:
         warnings.warn(_describe_gaps(merged), Note, stacklevel=3)
@@ -116,6 +116,7 @@ def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: boo
 
 
 def _describe_gaps(merged: Merged) -> str:
+    """Describe how many shards are missing or unfinished."""
     gaps = []
     if merged.missing:
         gaps.append(f"{len(merged.missing)} of {merged.of} shards are missing")

@@ -25,7 +25,7 @@ def expand_metrics(
     options: Mapping[str, Mapping[str, Any]] | None,
     prompted: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Expand names of metrics and groups, and return the groups' members.
+    """Expand groups of metrics to those that the data and this machine allow.
 
     A continued run keeps the metrics of its groups, even if a later version has more: its fingerprint holds them.
 
@@ -36,6 +36,9 @@ def expand_metrics(
         coded: whether codecs are measured.
         options: arguments of features by name.
         prompted: whether the reference audio is a recording of the voice with other words.
+
+    Returns:
+        The names of the metrics, and the members of each group for the record.
 
     Raises:
         UserError: no metric of a group can be measured, or a group has brackets.

@@ -48,10 +48,13 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
 
 def select_arguments(schema: type[CommandOptions], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of a request's verb, without None and terminal options.
+    """Convert the options of a command line to arguments of its Python function.
+
+    None and options of the terminal alone are dropped.
 
     Args:
-        values: of the request's options, by name.
+        schema: declares the options.
+        values: the options' values by name.
 
     Raises:
         UserError: there is no such executor, or options of a Ray cluster are for another.
@@ -101,7 +104,14 @@ def pop_running(arguments: dict[str, Any]) -> Running:
 def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
 ) -> tuple[Callable[..., RunOutcome], dict[str, Any], Running]:
-    """The verb of a `run` command line, its arguments and executor, or a UserError."""
+    """Resolve a `run` command line to `run_benchmark` or `run_codecs`.
+
+    Returns:
+        (the function, its arguments, how to run it).
+
+    Raises:
+        UserError: options are missing or do not fit each other.
+    """
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
     arguments = select_arguments(RunRequest, values)
@@ -133,7 +143,7 @@ def resolve_verb(
 
 
 def group_options(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Group settings by the names in the run.
+    """Group settings by the models, judges and benchmarks (`names`) of a run.
 
     `gpt-4o.parameters` with `temperature` becomes `gpt-4o` with `parameters.temperature`.
     """

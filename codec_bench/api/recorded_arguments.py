@@ -22,7 +22,13 @@ def record_arguments(
     running: Running | None = None,
     extra: Sequence[object] = (),
 ) -> dict[str, Any]:
-    """The options of a schema with JSON values, from the verb's arguments and `extra`."""
+    """Collect all options of a schema as JSON values for the record.
+
+    Args:
+        values: the arguments of the public function, such as `evaluate`.
+        running: has the options of how to run.
+        extra: further objects whose attributes are options.
+    """
     cluster = running.on_ray if running is not None else None
     recorded = {}
     for name, one in options_of(schema).items():

@@ -80,8 +80,8 @@ def run_benchmark(
 
     Args:
         by: columns to break the results down by, besides the benchmark's own subsets: `speaker`, `language`,
-            `duration`,
-            `sample_rate` or a field of its questions. They change no score. A continued run without them keeps its own.
+            `duration`, `sample_rate` or a field of its questions. They change no score. A continued run without them
+            keeps its own.
         terms: conditions for calling a service, such as `Terms(max_cost_usd=5.0)`.
         running: how to run it, or its fields as keyword arguments. `retry_failed` repeats failed questions.
 
@@ -179,7 +179,7 @@ class _ModelPlan:
 
 
 def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
-    """Check a whole request, warn of its judges, and resolve its baseline."""
+    """Check a whole request, report what is known of its judges, resolve the baseline."""
     if request.phase not in PHASES:
         raise UserError("option_value", option="the phase", value=f"'{request.phase}'", expected=", ".join(PHASES))
     check_repeats(request.repeats)
@@ -263,7 +263,7 @@ def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dic
 
 
 def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> _ModelPlan:
-    """The benchmarks that a model can answer, and their controls."""
+    """Plan which benchmarks a model can answer, with their controls."""
     try:
         info = _info(name, request)
     except UserError as error:
@@ -309,7 +309,12 @@ def _conclude(
     out_folder: RunFolder,
     request: BenchmarkRequest,
 ) -> RunOutcome:
-    """Write the overview of all runs; raise a UserError if none could run."""
+    """Write the overview of all runs; raise the first error if none could run.
+
+    Args:
+        runs: by benchmark, model and control.
+        excluded: (benchmark, model, error) of each pair that could not run.
+    """
     if not runs and not any(isinstance(error, AnswersPending) for *_, error in excluded):
         raise excluded[0][2]
     outcome = RunOutcome(
@@ -328,7 +333,7 @@ def _conclude(
 def _base_identity(
     systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None
 ) -> dict[str, Any]:
-    """Return the identity fields that do not need the systems or the data."""
+    """The facts by which an unfinished run is found: systems, data and selection."""
     code = {name: code_hash(name) for name in systems if is_custom_code(name)}
     shard_identity = {} if shard is None else {"shard": str(shard)}
     return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **shard_identity}
@@ -481,7 +486,7 @@ def prepare_codecs(
 def _resolve_codecs(
     benchmark: str | Sequence[str], codec: Codecs, options: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[tuple[System, ...], list[Benchmark], dict[str, dict[str, Any]]]:
-    """The codecs, their benchmarks, and all other options."""
+    """The codecs, their benchmarks, and the options that are not of a benchmark."""
     settings = {name: dict(values) for name, values in (options or {}).items()}
     systems = read_systems(codec)
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
@@ -495,7 +500,12 @@ def _codec_evaluation(
     one: Benchmark, systems: tuple[System, ...], settings: Mapping[str, Mapping[str, Any]], folder: Path | None, *,
     data: str | os.PathLike[str] | None, seed: int, limit: int | None, by: str | Sequence[str] | None,
 ) -> Evaluation:  # fmt: skip
-    """The evaluation of codecs on one benchmark; `folder` is its run, or None."""
+    """Build the evaluation of codecs on one benchmark.
+
+    Args:
+        settings: arguments of codecs and features by name.
+        folder: of its run, whose order of samples is kept; None for a new one.
+    """
     questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
     source = open_source([_sample(question) for question in questions])
     if one.data.trials is not None:
@@ -511,6 +521,7 @@ def _codec_evaluation(
 
 
 def _sample(question: Question) -> Sample:
+    """Convert a question with audio to a sample of an evaluation."""
     sound = question.audio.source if question.audio is not None else None
     text = question.fields.get("text")
     sample = Sample(
@@ -536,7 +547,11 @@ def _info(name: str, request: BenchmarkRequest) -> ModelInfo:
 def _fitting(
     benchmarks: Sequence[Benchmark], info: ModelInfo, phase: Phase
 ) -> tuple[list[Benchmark], dict[str, UserError]]:
-    """The benchmarks that a model can answer, and reasons for the others."""
+    """The benchmarks that a model can answer, and the errors of others by name.
+
+    Args:
+        phase: with `scores`, all benchmarks fit.
+    """
     fitting: list[Benchmark] = []
     reasons: dict[str, UserError] = {}
     for one in benchmarks:

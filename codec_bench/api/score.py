@@ -103,10 +103,10 @@ def prepare(
     growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Read the arguments of `score`, and open the data and the generated audio.
+    """Convert the arguments of `score` to an evaluation, and open all audio.
 
     Args:
-        growing: `out` if the run may grow.
+        growing: the run folder whose order of samples and systems is kept; None for no such folder.
         arguments: all of them, for the record.
     """
     requested = chosen_metrics(metrics, preset)
@@ -148,7 +148,7 @@ def prepare(
 
 
 def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
-    """All systems' samples with texts; references come from manifests alone."""
+    """The generated samples of all systems; only a manifest names references."""
     samples: dict[str, Sample] = {}
     for _, audio in outputs:
         for sample in open_source(audio, require_audio=False):
@@ -159,7 +159,11 @@ def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
 
 
 def _check_match(system: System, matched: Source, allow_same: bool) -> None:
-    """Announce the origin of a system's audio, or raise UserError for references."""
+    """Announce the origin of a system's audio; raise UserError if it is the reference.
+
+    Args:
+        allow_same: whether generated audio may equal the references.
+    """
     if matched.origin:
         warnings.warn(f"the generated audio of '{system.spec}' is {matched.origin}", Note, stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
@@ -184,7 +188,7 @@ def _check_needs(chosen: Sequence[str]) -> None:
 
 
 def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
-    """Order systems as the record in a folder, to allow further ones."""
+    """Sort systems by their order in a folder's record; new ones are last."""
     recorded = started_fingerprint(folder).get("systems") or () if folder is not None else ()
     rank = {name: index for index, name in enumerate(recorded)}
     return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))

@@ -58,7 +58,7 @@ def show(
 
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
-    """Render the first usable question with the benchmark's prompt for a model."""
+    """Render a benchmark's first usable question for a model, or show the template."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.asking.question_loop import format_request
     from codec_bench.models import model_info
@@ -78,6 +78,7 @@ def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
 
 
 def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[str, Any]:
+    """Read a benchmark's data, and return its statistics."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.statistics import data_statistics
 
@@ -126,6 +127,7 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def _codec_facts(name: str) -> dict[str, Any]:
+    """The facts of a codec: rates, tokens, licences and weights."""
     from codec_bench.api.list_names import token_facts, weights_facts
     from codec_bench.codecs import describe_codec
 
@@ -136,6 +138,7 @@ def _codec_facts(name: str) -> dict[str, Any]:
 
 
 def _feature_facts(name: str) -> dict[str, Any]:
+    """The protocol, rate, device and description of a feature."""
     from codec_bench.features import load_feature
 
     feature = load_feature(name)
@@ -144,6 +147,7 @@ def _feature_facts(name: str) -> dict[str, Any]:
 
 
 def _data_facts(name: str) -> dict[str, Any]:
+    """The size, hash and folder of an embedded data set."""
     from codec_bench.data import REGISTERED, open_source
 
     source = open_source(name)
@@ -152,6 +156,7 @@ def _data_facts(name: str) -> dict[str, Any]:
 
 
 def _metric_facts(name: str) -> dict[str, Any]:
+    """The facts of a metric: protocol, range, features, source, licence and cost."""
     from codec_bench import metrics
     from codec_bench.metrics.costs import cost_of
     from codec_bench.metrics.sensitivity import MEASURE, sensitive_to

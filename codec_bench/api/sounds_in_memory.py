@@ -22,7 +22,11 @@ class DeviceAudio(Audio):
     there: Any = None
 
     def signal_for(self, device: str, rate_hz: int, signal: np.ndarray) -> np.ndarray:
-        """Attach the GPU tensor to a signal if device, rate and mono channel match."""
+        """Attach the GPU tensor to a prepared signal if it is the same mono signal.
+
+        Args:
+            device, rate_hz: of the feature that reads it; with another device or rate, `signal` is returned as it is.
+        """
         if (self.channels, self.sample_rate_hz, str(self.there.device)) != (1, rate_hz, device):
             return signal
         from codec_bench.networks.on_device import OnDevice
@@ -72,7 +76,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
-    """Split a batched array into items by its shape, cut to their lengths."""
+    """Split an array into items by its shape: a batch, or one sound."""
     if values.ndim == 3:
         return list(values) if lengths is None else _cut(role, list(values), lengths)
     if values.ndim == 2 and lengths is not None:
@@ -104,7 +108,11 @@ def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
 
 
 def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
-    """Items on a GPU with their arrays by position, in one transfer per GPU."""
+    """Copy all tensors on GPUs to the CPU, in one transfer per GPU.
+
+    Returns:
+        (tensor, array) by position in `items`.
+    """
     out: dict[int, tuple[Any, Any]] = {}
     positions: dict[Any, list[int]] = {}
     for index, item in enumerate(items):
@@ -119,7 +127,12 @@ def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
 
 
 def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, Any] | None = None) -> Audio | Unusable:
-    """Convert an array or tensor to checked audio, or say why it is unusable."""
+    """Convert an array or tensor to checked audio, or say why it is unusable.
+
+    Args:
+        name: of the item, for messages.
+        there: (tensor, array) of an item that was on a GPU.
+    """
     if not isinstance(value, Audio):
         if not _is_array(value):
             raise UserError(

@@ -103,10 +103,10 @@ def parse_target(target: str) -> tuple[str, str]:
 
 
 def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerData:
-    """Collect a run's values, table, plots and new audio for a tracker.
+    """Collect a run's values, table, plots and new audio for a tracking service.
 
     Args:
-        written: audio files that were reported before; new ones are added.
+        written: audio files that were reported before; it gets the new ones.
     """
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
@@ -128,7 +128,7 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerD
 
 
 def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
-    """Return saved audio that is not yet written, some items per system."""
+    """Audio that was not reported yet, of a few items per system; added to `written`."""
     sounds: list[SavedSound] = []
     for system in run.systems:
         saved = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
@@ -142,7 +142,7 @@ def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
 
 
 def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
-    """Draw the report's plots as PNG; none if matplotlib is missing."""
+    """Draw the report's plots as PNG by name; none if matplotlib is missing."""
     from codec_bench.report.figures.draw import Drawing, figure_of
     from codec_bench.report.figures.plots import plots_of
 
@@ -170,6 +170,7 @@ class _TensorBoard:
         self._writer: Any = SummaryWriter(str(folder))
 
     def write(self, material: TrackerData) -> None:
+        """Log values, table, audio and plots to TensorBoard."""
         for name, value in material.values.items():
             self._writer.add_scalar(name, value, material.step)
         lines = [_HEADS, ("---",) * len(_HEADS), *material.rows]
@@ -197,6 +198,7 @@ class _Wandb:
         self._sound_rows: list[list[Any]] = []
 
     def write(self, material: TrackerData) -> None:
+        """Log values, table, audio and plots to Weights & Biases."""
         wandb = self._wandb
         logged: dict[str, Any] = dict(material.values)
         logged["summary"] = wandb.Table(columns=list(_HEADS), data=[list(row) for row in material.rows])
@@ -234,6 +236,7 @@ class _MLflow:
         self._mlflow.log_params({name: str(value)[:500] for name, value in config.items()})
 
     def write(self, material: TrackerData) -> None:
+        """Log values, table, audio and plots to MLflow."""
         flow = self._mlflow
         flow.log_metrics({_MLFLOW.sub("_", name): value for name, value in material.values.items()}, step=material.step)
         flow.log_dict({"columns": list(_HEADS), "data": [list(row) for row in material.rows]}, "summary.json")

@@ -58,7 +58,11 @@ def validate(
 
 
 def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
-    """Check benchmarks against the hub, and write their pins to a file if requested."""
+    """Check benchmarks against the hub, and write the hub's state to `pins` if named.
+
+    Args:
+        names: the benchmarks; empty for all with data on the hub.
+    """
     from codec_bench.api.hub_check import check_hub_data, list_hub_benchmarks, write_pins
     from codec_bench.benchmark.definition.on_hub import HubState
 
@@ -95,7 +99,7 @@ def _is_codec(name: str) -> bool:
 
 
 def _takes_settings(name: str) -> bool:
-    """Whether a name can only be that of a codec, a model or a metric."""
+    """Whether a name is a codec, model or metric, which have settings."""
     from codec_bench import metrics
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.prompt import prompt_names
@@ -165,6 +169,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
 
 
 def _check_benchmark(name: str) -> list[Finding]:
+    """Find the mistakes of a benchmark's definition and local rows."""
     from codec_bench.benchmark.definition.validate import validate_benchmark
     from codec_bench.benchmark.judge.metric import check_rating
 
@@ -180,6 +185,7 @@ def _check_prompt(name: str) -> list[Finding]:
 
 
 def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
+    """Load a model without starting it; report its inputs and when its service ends."""
     from codec_bench.models import load_model, served_words
 
     info = load_model(name, options).info
@@ -190,7 +196,7 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
 
 
 def _check_data(name: str) -> list[Finding]:
-    """Open data and read every file; return a finding for each unusable sample."""
+    """Read all files of data; report layout, unusable samples, totals and first rows."""
     from codec_bench.data import open_source
     from codec_bench.data.layouts.words import IGNORED, ignored_lines, layout_line
     from codec_bench.types import Audio

@@ -83,8 +83,7 @@ def verify_batching(
     Raises:
         UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for
             any of them, or the codec cannot be run: it raised, ended its process, did not answer in time, or exceeded
-            its
-                memory.
+            its memory.
 
     Examples:
         >>> from codec_bench import verify_batching
@@ -121,7 +120,7 @@ def verify_batching(
 
 
 def _is_codec(name: str) -> bool:
-    """Whether a name is a codec's, without running custom code where possible."""
+    """Whether a name is a codec's; custom code is loaded only if its text is unclear."""
     from codec_bench import codecs
     from codec_bench.config.registry import declared_methods, is_custom_code, load_attribute
 
@@ -154,7 +153,11 @@ def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
 def _runner(
     name: str, clips: Sequence[Audio], device: str, options: dict[str, Any]
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
-    """Return the kind, and a function that computes clips in a given order."""
+    """Build the function that computes clips in a given order as one batch.
+
+    Returns:
+        (`feature` or `metric`, the function from clip numbers to results).
+    """
     from codec_bench import codecs, features, metrics
     from codec_bench.config.registry import Spec, is_custom_code, load_attribute
 
@@ -174,7 +177,7 @@ def _runner(
 def _metric_runner(
     name: str, clips: Sequence[Audio], device: str, options: Mapping[str, Any]
 ) -> Callable[[list[int]], list[Any]]:
-    """Return a function that scores clips against telephone-band copies."""
+    """Build the function that scores telephone-band copies of clips against them."""
     from codec_bench.api.load_metric import load_metric
 
     check_settings(options, ["weights"], f"option of the metric '{name}'")
@@ -192,7 +195,7 @@ def _telephone(clip: Audio) -> np.ndarray:
 
 
 def _missing_reason(result: Any) -> str | None:
-    """Return why a result has no value; None if it has one."""
+    """Why a result is an error or has no value at all; None if it has one."""
     if isinstance(result, Exception):
         return str(result)
     scores = [one for one in result.values() if isinstance(one, Score)] if isinstance(result, Mapping) else []
@@ -201,7 +204,7 @@ def _missing_reason(result: Any) -> str | None:
 
 
 def _difference(alone: Any, together: Any) -> float:
-    """Compute the relative difference of a result alone and in a batch."""
+    """The relative difference of a result alone and in a batch; inf for one exception."""
     if isinstance(alone, Exception) or isinstance(together, Exception):
         return 0.0 if type(alone) is type(together) else float("inf")
     if isinstance(alone, Mapping):
@@ -210,7 +213,7 @@ def _difference(alone: Any, together: Any) -> float:
 
 
 def _relative_difference(a: Any, b: Any) -> float:
-    """Return the largest difference relative to the largest value; inf if unlike."""
+    """The largest difference relative to the largest value of `a`; inf if unlike."""
     if isinstance(a, Score):
         if a.status != b.status:
             return float("inf")

@@ -147,7 +147,7 @@ async def _wait_for_batches(planned: Sequence[Planned], broken: dict[tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The questions for one model and benchmark, and their settings; `drawn` repeats each for its draws."""
+    """A benchmark's questions and settings for one model; `drawn` has all repeats."""
 
     questions: QuestionStream
     prompt: Prompt

@@ -323,9 +323,11 @@ class Asking:
 
 
 def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
-    """Copy a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
+    """Copy a question's audio into the run folder, once for all of its repeats.
 
-    An unreadable sound is not copied; the model's answer then has the reason.
+    Returns:
+        (path there, (seconds, sample rate in Hz, channels)), as `_copy_sound`. An unreadable sound is not copied; the
+        model's answer then has the reason.
     """
     name = writer.sound_name("questions", number)
     return clip.once(("copied", name), lambda: _copy_sound(writer, name, clip))

@@ -123,10 +123,11 @@ def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
 
 
 def label(listed: str | None) -> Step:
-    """Build the step that extracts the one label of a set, in the set's spelling.
+    """Extract the one label of a set that an answer names, in the set's spelling.
 
-    `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words
-    (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or several.
+    This builds the step. `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits
+    may
+    be words (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or several.
 
     Args:
         listed: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).

@@ -29,15 +29,15 @@ _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 
 
 def json_field(name: str) -> Step:
-    """Build the step that extracts a field of a JSON object in the answer.
+    """Extract a field of a JSON object in the answer, fenced or among words.
 
-    The object may be fenced or among words. Numbers and truth values are written as in JSON. An answer without any
-    object is
-    plain text: the additions of models are removed (`codec_bench.benchmark.reading.bare_text`), and the score is
-    flagged.
-    So is the only text of an object with another field. Unparsed if an object lacks the field, if its value is null, a
-    list
-    or an object, if two objects have different values, or if the model declines.
+    This builds the step. Numbers and truth values are written as in JSON. An answer without any object is plain text:
+    the
+    additions of models are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the
+    only
+    text of an object with another field. Unparsed if an object lacks the field, if its value is null, a list or an
+    object,
+    if two objects have different values, or if the model declines.
     """
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 
@@ -105,9 +105,9 @@ def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def after(marker: str) -> Step:
-    """Build the step that takes the text after a marker's last occurrence (any case).
+    """Take the text after a marker's last occurrence, in any case.
 
-    It is unparsed without the marker.
+    This builds the step; an answer without the marker is unparsed.
     """
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
@@ -123,9 +123,9 @@ def after(marker: str) -> Step:
 
 
 def before(marker: str) -> Step:
-    """Build the step that takes the text before a marker's first occurrence.
+    """Take the text before a marker's first occurrence, in any case.
 
-    Case is ignored. Without the marker it takes the whole text.
+    This builds the step; an answer without the marker stays whole.
     """
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
