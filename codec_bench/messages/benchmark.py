@@ -15,8 +15,11 @@ def _unknown(missing: Sequence[str]) -> str:
 
 SENTENCES = {
     "info": {
-        "reference_outside_choices": "the reference '{reference}' is none of the choices {choices}",
-        "expected_outside_choices": "the expected answer '{answer}' is none of the choices",
+        "reference_outside_choices": lambda reference, choices=(): (
+            f"the reference '{reference}' is none of the choices{(choices and f' {choices}') or ''}"
+        ),
+        # Of older records, as `reference_outside_choices`.
+        "expected_outside_choices": "the reference '{answer}' is none of the choices",
         "program_fails_at_first": "the published program ends in an error at an empty answer at first",
         "no_choices": "the sample '{id}' has no choices",
         "no_expected": "the sample '{id}' has no reference",
@@ -192,6 +195,7 @@ SENTENCES = {
         "nothing_without_sound": "without its sound there is nothing to ask",
         "answer_audio_not_stored": "the answer's audio cannot be stored: {cause}",
         "number_in_number": "the source looks for a number inside a number, which is no text",
-        "reference_no_choice": "the reference '{reference}' is none of the choices as the source writes them",
+        # Of older records, as `reference_outside_choices`.
+        "reference_no_choice": "the reference '{reference}' is none of the choices",
     },
 }

@@ -3,6 +3,29 @@
 from __future__ import annotations
 
 SENTENCES = {
+    "info": {
+        # Why a measure has no value, or an event was not spoken.
+        "no_backchannel": "the model gave no backchannel",
+        "not_answered": "the model did not answer",
+        "answered_early": "the answer began before the user had ended",
+        "interrupted_silence": "the model was not speaking when it was interrupted",
+        "not_yielded": "the model spoke on for more than {limit_s:g} s",
+        "backchannel_in_silence": "the model was not speaking at the backchannel",
+        "answer_ended_then": "the answer ended by itself so soon after",
+        "answer_at_once": "the answer came at once",
+        "no_word_recognised": "no word was recognised",
+        "first_word_early": "the first word came before the user had ended",
+        "user_spoke_again": "the user spoke again before the model did",
+        "words_no_turn": "the words are no turn",
+        "nothing_voiced": "nothing in it is voiced",
+        "digitally_silent": "it is silent",
+        "too_short_for_praat": "it is too short for Praat",
+        "nothing_of_part": "there is nothing of this part",
+        "answer_already_over": "the answer had ended before this moment of it",
+        "no_answer_within": "there was no answer within {limit_s:g} s",
+        "score_status": "{status}: {cause}",
+        "no_sound_or_answer": "it has no sound or no expected answer",
+    },
     "error": {
         "no_run_to_mark": "no run is named to be scored again",
         "judge_without_text_answers": "the model '{model}' does not answer texts in text, so it cannot judge",

@@ -158,7 +158,6 @@ SENTENCES = {
         "choice_empty": "the choice {letter} is empty",
         "choices_alike": "two of its choices are the same",
         "reference_not_a_label": "it expects '{text}', which is none of the labels",
-        "reference_not_a_choice": "it expects '{text}', which is none of its choices",
         "reference_wrong_by_metric": "its expected answer '{text}' would be wrong by '{metric}' after {steps}",
         "samples_unreadable": _readable,
         "definition_not_a_mapping": "'{file}', line 1: expected a mapping of names to values",

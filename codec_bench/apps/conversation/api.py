@@ -437,7 +437,7 @@ def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) ->
             "end_s": session.duration_s}  # fmt: skip
         for event in session.events:
             yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s,
-                "speech": event.speech, "reason": event.reason}  # fmt: skip
+                "speech": event.speech, **to_json({"reason": event.reason})}  # fmt: skip
         turns, short = turns_of(session)
         for label, stretches in (("model turn", turns), ("model backchannel", short)):
             yield from ({**about, "event": label, "begin_s": begin, "end_s": end} for begin, end in stretches)

@@ -33,6 +33,7 @@ from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.apps.conversation.turn_ends import Stretch
 from codec_bench.audio.resample import resample
 from codec_bench.config import fit
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import DamagedRecord, UserError
 
 PEOPLE = "icc_gt_distribution.json"
@@ -296,7 +297,7 @@ def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterat
         late = latency_s(spoken, end_s)
         named: dict[str, tuple[float | None, str]] = {
             "take_turn": (float(takes_turn(spoken)), ""),
-            "latency_s": (late, "" if late is not None else "the words are no turn"),
+            "latency_s": (late, "" if late is not None else Diagnostic("words_no_turn")),
         }
         if event.pauses:
             named["pause_take_turn"] = (float(takes_turn([word for word in spoken if word[0] < end_s])), "")

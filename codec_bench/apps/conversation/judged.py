@@ -34,6 +34,7 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import started_model
+from codec_bench.messages import Diagnostic, from_json, to_json
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
@@ -129,7 +130,7 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
         score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
         verdict = {**held, "place": question.index, "value": score.value, "status": score.status,
-            "reason": score.reason, "detail": score.detail}  # fmt: skip
+            **to_json({"reason": score.reason}), "detail": score.detail}  # fmt: skip
         _keep(question, verdict)
 
     await started_model(judge)
@@ -195,7 +196,8 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
             hint="--judge NAME asks for it again; or delete the file",
         )
     value, index = held["value"], int(held["place"])
-    reason = "" if value is not None else f"{held['status']}: {held['reason']}"
+    cause = from_json({name: held[name] for name in ("reason", "reason_code") if name in held})["reason"]
+    reason = "" if value is not None else Diagnostic("score_status", status=held["status"], cause=cause)
     at_s = session.events[index].end_s if index < len(session.events) else None
     if held["rubric"] in (RATING, RIGHT):
         name = f"{OFFICIAL}/rating" if held["rubric"] == RATING else "answer_right"
@@ -244,7 +246,7 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuest
                 "question_unspeakable",
                 id=question.id,
                 benchmark=name,
-                cause=question.problem or "it has no sound or no expected answer",
+                cause=question.problem or Diagnostic("no_sound_or_answer"),
                 hint="--scripts takes benchmarks of spoken questions with one answer, such as big-bench-audio",
             )
         id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"
@@ -266,5 +268,5 @@ def by_rule(session: Session, talk: Conversation | None, chunks: Sequence[Chunk]
     """Yield whether the transcript contains an accepted answer of the conversation."""
     if session.status == "ok" and talk is not None and talk.references and chunks is not None:
         (score,) = load_answer_metric(RULE).compute([answer_of(session, talk, chunks)])
-        reason = "" if score.value is not None else f"{score.status}: {score.reason}"
+        reason = "" if score.value is not None else Diagnostic("score_status", status=score.status, cause=score.reason)
         yield Value(session.id, 0, "answer_matches", score.value, 0.0, reason)

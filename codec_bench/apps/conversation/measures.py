@@ -26,6 +26,7 @@ from codec_bench.apps.conversation.turn_ends import PROTOCOL as ACTIVITY
 from codec_bench.apps.conversation.turn_ends import Stretch, speech_of_model
 from codec_bench.apps.conversation.user import UserEvent
 from codec_bench.config import load_yaml
+from codec_bench.messages import Diagnostic, to_json
 
 BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
@@ -85,7 +86,7 @@ class Value:
 
     Args:
         index: the number of the event, pause or answer in the session, from 0.
-        value: None with a `reason` if there is none.
+        value: None with a `reason`, a `Diagnostic`, if there is none; else the reason is "".
         at_s: position in the session.
     """
 
@@ -98,7 +99,7 @@ class Value:
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
-        return asdict(self)
+        return to_json(asdict(self))
 
 
 def measure(session: Session) -> list[Value]:
@@ -122,7 +123,7 @@ def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
     middles = [(begin + end) / 2 / session.duration_s for begin, end in turns_of(session)[1]]
     counts, _ = np.histogram(middles, len(people), (0, 1))
     if not middles:
-        yield Value(session.id, 0, "backchannel_divergence", None, 0.0, "the model gave no backchannel")
+        yield Value(session.id, 0, "backchannel_divergence", None, 0.0, Diagnostic("no_backchannel"))
         return
     shares, theirs = counts / counts.sum(), np.asarray(people) / sum(people)
     both = (shares + theirs) / 2
@@ -191,7 +192,7 @@ class _SessionTurns:
         yield self._value(number, "turn_taken", float(bool(after) or any(end > last_s for _, end in inside)), last_s)
         yield self._value(number, "too_early", float(bool(early)), last_s)
         begin_s = early[0][0] if early else after[0][0] if after else None
-        reason = "the model did not answer" if begin_s is None else "the answer began before the user had ended"
+        reason = Diagnostic("not_answered" if begin_s is None else "answered_early")
         late = None if early or begin_s is None else begin_s
         end_s = last_s if event.end_s is None else event.end_s
         latency_s, why = (None, reason) if late is None else (late - last_s, "")
@@ -210,11 +211,11 @@ class _SessionTurns:
         turn = self._spoken_at(begin_s)
         if turn is None:
             for name in ("yielded", "yield_latency_s"):
-                yield self._value(number, name, None, begin_s, "the model was not speaking when it was interrupted")
+                yield self._value(number, name, None, begin_s, Diagnostic("interrupted_silence"))
             return
         took_s = turn[1] - begin_s
         yielded = took_s <= YIELDS_WITHIN_S
-        why = "" if yielded else f"the model spoke on for more than {YIELDS_WITHIN_S:g} s"
+        why = "" if yielded else Diagnostic("not_yielded", limit_s=YIELDS_WITHIN_S)
         yield self._value(number, "yielded", float(yielded), begin_s)
         yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
 
@@ -223,10 +224,10 @@ class _SessionTurns:
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
-            return self._value(number, "kept_talking", None, begin_s, "the model was not speaking at the backchannel")
+            return self._value(number, "kept_talking", None, begin_s, Diagnostic("backchannel_in_silence"))
         cut = any(begin_s <= at_s <= begin_s + STOPS_WITHIN_S for at_s, _ in self.session.stops)
         if turn[1] - begin_s < STOPS_WITHIN_S and not cut and self._was_whole(turn[1]):
-            return self._value(number, "kept_talking", None, begin_s, "the answer ended by itself so soon after")
+            return self._value(number, "kept_talking", None, begin_s, Diagnostic("answer_ended_then"))
         return self._value(number, "kept_talking", float(turn[1] - begin_s >= STOPS_WITHIN_S), begin_s)
 
     def _was_whole(self, at_s: float) -> bool:
@@ -255,7 +256,7 @@ class _SessionTurns:
             took_s = packets[-1].at_s - packets[0].at_s
             # The last packet's own length takes no time.
             length_s = sum(packet.samples for packet in packets[:-1]) / rate_hz
-            why = "" if length_s else "the answer came at once"
+            why = "" if length_s else Diagnostic("answer_at_once")
             yield self._value(number, "real_time_factor", took_s / length_s if length_s else None, packets[0].at_s, why)
             waits = list(_stalls(packets, rate_hz, [at_s for at_s, _ in self.session.stops]))
             yield self._value(number, "stalls", float(len(waits)), packets[0].at_s)

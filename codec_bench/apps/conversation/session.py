@@ -95,7 +95,7 @@ class Session:
         facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*TRACKS, "events", "packets")}
         packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
         reason = to_json({"reason": self.reason})
-        return {**facts, **reason, "events": [asdict(event) for event in self.events], "packets": packets}
+        return {**facts, **reason, "events": [to_json(asdict(event)) for event in self.events], "packets": packets}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
@@ -110,7 +110,7 @@ class Session:
 
 def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
     """Parse the events from JSON."""
-    events = [UserEvent(**event) for event in listed]
+    events = [UserEvent(**from_json(event)) for event in listed]
     for event in events:
         event.speech, event.pauses = ([(a, b) for a, b in spans] for spans in (event.speech, event.pauses))
     return events

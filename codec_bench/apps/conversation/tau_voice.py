@@ -20,6 +20,7 @@ from codec_bench.apps.conversation.measures import OFFICIAL_TAU, STOPS_WITHIN_S,
 from codec_bench.apps.conversation.script import ASIDES
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.turn_ends import THRESHOLD_DBFS, WINDOW_S, Stretch, levels_dbfs, stretches
+from codec_bench.messages import Diagnostic
 
 TICK_S, SILENT_S = 0.2, 1.0
 YIELDS, STOPS, ANSWERS = (round(seconds / TICK_S) for seconds in (YIELDS_WITHIN_S, STOPS_WITHIN_S, 2.0))
@@ -110,7 +111,7 @@ def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run])
             yield VoiceEvent("response_latency_s", (answer - end) * TICK_S, end)
         elif again is not None:
             yield VoiceEvent("response_rate", 0.0, end)
-            yield VoiceEvent("response_latency_s", None, end, "the user spoke again before the model did")
+            yield VoiceEvent("response_latency_s", None, end, Diagnostic("user_spoke_again"))
 
 
 def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:

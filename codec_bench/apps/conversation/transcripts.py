@@ -23,6 +23,7 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.features import Unavailable, exact_name, load_feature
 from codec_bench.features.base import Feature
 from codec_bench.features.base import Word as Named
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json, write_text
 
@@ -102,9 +103,9 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
         answer = next((begin for begin, _ in turns if event.speech[0][0] < begin < until_s), until_s)
         first = next((begin for begin, _ in words if answer - EARLY_S <= begin < until_s), None)
         if first is None:
-            late, why = None, "no word was recognised"
+            late, why = None, Diagnostic("no_word_recognised")
         elif first < end_s:
-            late, why = None, "the first word came before the user had ended"
+            late, why = None, Diagnostic("first_word_early")
         else:
             late, why = first - end_s, ""
         yield Value(session.id, number, "first_word_latency_s", late, end_s, why)

@@ -15,6 +15,7 @@ from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation
 from codec_bench.apps.conversation.turn_ends import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.audio.resample import to_signal
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError, UserError, first_of
 
 LEAST_LEFT_S = 0.3
@@ -28,7 +29,7 @@ class UserEvent:
     """An event of the script as it happened.
 
     Args:
-        begin_s, end_s: position in the user's track; None with a `reason` if it was not spoken.
+        begin_s, end_s: position in the user's track; None with a `reason`, a `Diagnostic`, if it was not spoken.
         speech: its stretches of speech.
         pauses: between them.
     """
@@ -184,7 +185,7 @@ class ScriptedUser:
             if now_s < answered_s + event.into_answer_s - 1e-9:
                 return False
             if now_s - playback.last_speech_end_s() > LEAST_LEFT_S:
-                return self._skip_event("the answer had ended before this moment of it")
+                return self._skip_event(Diagnostic("answer_already_over"))
             return self._start_turn(now_s)
         after_s = playback.last_speech_end_s() + (event.after_answer_s or 0.0)
         return playback.has_ended(now_s, self.script.ends_s) and now_s >= after_s - 1e-9 and self._start_turn(now_s)
@@ -194,10 +195,10 @@ class ScriptedUser:
 
     def _go_on(self, event: Event, now_s: float) -> bool:
         if event.into_answer_s is not None:
-            return self._skip_event(f"there was no answer within {self.script.patience_s:g} s")
+            return self._skip_event(Diagnostic("no_answer_within", limit_s=self.script.patience_s))
         return self._start_turn(now_s)
 
-    def _skip_event(self, reason: str) -> bool:
+    def _skip_event(self, reason: Diagnostic) -> bool:
         self.events[self._next].reason = reason
         return True
 

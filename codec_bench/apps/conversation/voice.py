@@ -23,6 +23,7 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.speech_activity import RATE_HZ, stretches
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError, optional_package
 
 MIN_SPEECH_MS, MIN_SILENCE_MS = 60, 50
@@ -80,23 +81,23 @@ def pitch(signal: np.ndarray) -> tuple[float, float] | str:
             "frequency"
         ]
 
-    return _spread(signal, of, lambda hz: (hz > 0) & (hz <= CEILING_HZ), "nothing in it is voiced")
+    return _spread(signal, of, lambda hz: (hz > 0) & (hz <= CEILING_HZ), Diagnostic("nothing_voiced"))
 
 
 def intensity(signal: np.ndarray) -> tuple[float, float] | str:
     """Return mean and standard deviation of Praat's intensity in dB, or a reason."""
     return _spread(signal, lambda sound: sound.to_intensity(time_step=STEP_S).values.T.flatten(),
-        lambda db: db > FLOOR_DB, "it is silent")  # fmt: skip
+        lambda db: db > FLOOR_DB, Diagnostic("digitally_silent"))  # fmt: skip
 
 
-def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
+def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: Diagnostic) -> tuple[float, float] | str:
     """Mean and standard deviation of a Praat analysis over masked values, or a reason."""
     missing = UserError("needs_parselmouth")
     parselmouth = optional_package("parselmouth", missing)
     try:
         values = of(parselmouth.Sound(signal.astype(np.float64), sampling_frequency=RATE_HZ)).astype(np.float32)
     except parselmouth.PraatError:
-        return "it is too short for Praat"
+        return Diagnostic("too_short_for_praat")
     values = values[mask(values)]
     if not values.size:
         return otherwise
@@ -106,7 +107,7 @@ def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[flo
 def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | str]:
     """Return the values of a part by name, or reasons."""
     if not signal.size:
-        return dict.fromkeys(VOICE, "there is nothing of this part")
+        return dict.fromkeys(VOICE, Diagnostic("nothing_of_part"))
     speech = speech_alone(signal)
     results: dict[str, float | str] = {"utmosv2": _mos(speech), "wpm": words_per_minute(words)}
     for name, of in (("pitch", pitch), ("intensity", intensity)):
@@ -140,7 +141,7 @@ def _mos(speech: np.ndarray) -> float | str:
     if isinstance(feature, str):
         return feature
     (score,) = feature.compute([speech])
-    return str(score) if isinstance(score, Unavailable) else float(score["mos"])
+    return of_error(score) if isinstance(score, Unavailable) else float(score["mos"])
 
 
 def trimmed_mean(values: Sequence[float]) -> float:

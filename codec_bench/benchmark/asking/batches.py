@@ -171,8 +171,9 @@ class Batched:
         await self._interface.start()
         try:
             while running := self._running():
-                if self._spending is not None and not self._spending.allows(0):
-                    raise UserError(self._spending.budget.stop_reason, hint=self._spending.budget.hint)
+                budget = self._spending.budget if self._spending is not None and not self._spending.allows(0) else None
+                if budget is not None and (reached := budget.stop_reason) is not None:
+                    raise UserError(reached, hint=budget.hint)
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:

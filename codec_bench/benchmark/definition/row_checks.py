@@ -139,7 +139,7 @@ def _check_columns(
     elif empty := [letter for letter, text in choices.items() if not text.strip()]:
         yield EMPTY_CHOICE, Diagnostic("choice_empty", letter=empty[0]), None
     elif question.references and not right_letters(question.fields, question.references):
-        yield OTHER_CHOICE, Diagnostic("reference_not_a_choice", text=question.references[0]), None
+        yield OTHER_CHOICE, Diagnostic("reference_outside_choices", reference=question.references[0]), None
     elif len({plain(text) for text in choices.values()}) < len(choices):
         yield SAME_CHOICE, Diagnostic("choices_alike"), None
 

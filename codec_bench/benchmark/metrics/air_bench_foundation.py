@@ -47,5 +47,5 @@ def foundation(response: str, answer: str, choices: Mapping[str, str | None]) ->
         return Foundation(None, False, None)
     gold = next((of for of, choice in choices.items() if choice == answer), None)
     if gold is None:
-        return Foundation(letter, False, None, Diagnostic("expected_outside_choices", answer=answer))
+        return Foundation(letter, False, None, Diagnostic("reference_outside_choices", reference=answer))
     return Foundation(letter, True, letter == gold)

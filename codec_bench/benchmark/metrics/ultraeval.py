@@ -142,7 +142,7 @@ def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
     by_text: Mapping[str, str] = {text.lower(): of for of, text in zip(LETTERS, choices)}
     gold = by_text.get(ref.lower().replace("-", " "))
     if gold is None:
-        return Match(None, pred, ref, letter, reason=Diagnostic("reference_no_choice", reference=ref))
+        return Match(None, pred, ref, letter, reason=Diagnostic("reference_outside_choices", reference=ref))
     return Match(int(letter == gold), pred, ref, letter)
 
 

@@ -102,7 +102,7 @@ def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # no
     (kinds / VERDICTS).unlink()
     built = converse(**requests)
     value, reason = values(built, f"{OFFICIAL_15}/resumes")[kinds.name]
-    assert value is None and reason.startswith("unparsed: ")
+    assert value is None and (reason.code, reason.parameters["status"]) == ("score_status", "unparsed")
 
 
 def test_the_words_of_the_user_are_written_where_a_judge_needs_them(layout, service, tmp_path):  # noqa: F811

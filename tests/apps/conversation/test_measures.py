@@ -8,6 +8,7 @@ import pytest
 from codec_bench.apps.conversation.measures import MEASURES, from_people, measure, turns_of
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.user import UserEvent
+from codec_bench.messages import Diagnostic
 
 from .planted import session
 from .server import FRAME_S, RATE_HZ, tone
@@ -120,5 +121,5 @@ def test_backchannels_where_people_give_them_and_where_they_do_not():
     # Half of one spread lies where all of the other does: 1/2 log2(1/(3/4)) + 1/4 (log2((1/2)/(3/4)) + log2 2).
     assert results == pytest.approx([0.0, 1.0, 0.5 * np.log2(4 / 3) + 0.25 * (np.log2(2 / 3) + 1)], abs=1e-9)
     none = next(iter(from_people(written([], [event("turn", (0.5, 9.5))]), [1, 0])))
-    assert none.value is None and none.reason == "the model gave no backchannel"
+    assert none.value is None and none.reason == Diagnostic("no_backchannel")
     assert list(from_people(session, ())) == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.conversation.session import Session
+from codec_bench.messages import Diagnostic
 
 from .server import Plan, tone
 
@@ -68,7 +69,7 @@ def test_nobody_answers(talk):
     held, _ = talk.hold([{"id": "a", "turns": turns}], {"": Plan(answer_after_s=None)}, patience_s=2.0)
     session = held["a"]
     assert session.status == "ok" and not session.output.any()
-    assert session.events[1].begin_s is None and "no answer within 2 s" in session.events[1].reason
+    assert session.events[1].begin_s is None and session.events[1].reason == Diagnostic("no_answer_within", limit_s=2.0)
     assert session.events[2].begin_s == pytest.approx(1.3 + 2.0, abs=0.03)
 
 

@@ -306,7 +306,7 @@ def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads
              exchange(1, None, expected=("dog",), fields={"choices": ["cat", "dog"]})]  # fmt: skip
     scores = score_answers(metric, requests, {n: Reading(None, None, "unread") for n in range(2)})
     assert (scores[0].status, scores[0].detail) == ("undefined", {})
-    assert scores[0].reason == "the expected answer 'cow' is none of the choices"
+    assert scores[0].reason == Diagnostic("reference_outside_choices", reference="cow")
     assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
 
 
