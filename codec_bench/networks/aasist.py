@@ -22,7 +22,7 @@ PLAIN_TEMPERATURE, GRAPH_TEMPERATURE = 2.0, 100.0
 
 
 def sinc_filters() -> Tensor:
-    """Build band-pass filters `(70, 1, 129)`, equally spaced in mel, Hamming."""
+    """Build windowed-sinc band-pass filters `(70, 1, 129)`, equally spaced in mel."""
     edges_hz = 700.0 * (10.0 ** (np.linspace(0.0, 2595.0 * np.log10(1.0 + 8_000 / 700.0), FILTERS + 1) / 2595.0) - 1.0)
     taps = np.arange(TAPS) - (TAPS - 1) / 2.0
     low_pass = [2.0 * edge / 16_000 * np.sinc(2.0 * edge / 16_000 * taps) for edge in edges_hz]
@@ -47,7 +47,7 @@ class _AasistBlock(nn.Module):
         self.conv_downsample = nn.Conv2d(inputs, outputs, (1, 3), padding=(0, 1)) if inputs != outputs else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map `(items, inputs, bands, time)` to a third of the time."""
+        """Map `(items, inputs, bands, time)` to `(items, outputs, bands, time / 3)`."""
         out = self.conv2(F.selu(self.bn2(self.conv1(x))))
         skip = x if self.conv_downsample is None else self.conv_downsample(x)
         return F.max_pool2d(out + skip, (1, 3))
@@ -65,7 +65,7 @@ class _GraphAttention(nn.Module):
         self.bn = nn.BatchNorm1d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """From nodes `(items, nodes, inputs)` to `(items, nodes, outputs)`."""
+        """Map nodes `(items, nodes, inputs)` to `(items, nodes, outputs)`."""
         pairs = torch.tanh(self.att_proj(x[:, :, None] * x[:, None]))
         attention = ((pairs @ self.att_weight)[..., 0] / PLAIN_TEMPERATURE).softmax(dim=2)
         return self._normalised(self.proj_with_att(attention @ x) + self.proj_without_att(x))
@@ -88,7 +88,15 @@ class _MixedGraphAttention(_GraphAttention):
         self.proj_with_attM, self.proj_without_attM = nn.Linear(inputs, outputs), nn.Linear(inputs, outputs)
 
     def mix(self, times: Tensor, bands: Tensor, master: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Update both kinds of nodes and the master node `(items, 1, ...)`."""
+        """Attend between the nodes of times and bands, and update a master node from both.
+
+        Args:
+            times, bands: `(items, nodes, inputs)`.
+            master: `(items, 1, inputs)`.
+
+        Returns:
+            The new times, bands and master, of the output width.
+        """
         count = times.shape[1]
         x = torch.cat([self.proj_type1(times), self.proj_type2(bands)], dim=1)
         pairs = torch.tanh(self.att_proj(x[:, :, None] * x[:, None]))
@@ -112,7 +120,10 @@ class _AasistPool(nn.Module):
         self.proj, self.share = nn.Linear(width, 1), share
 
     def forward(self, nodes: Tensor) -> Tensor:
-        """Map `(items, nodes, width)` to fewer nodes, the best first."""
+        """Keep a share of the nodes `(items, nodes, width)`, those of highest score.
+
+        They are scaled by their scores, and the best comes first.
+        """
         scores = self.proj(nodes).sigmoid()
         best = scores.topk(max(int(nodes.shape[1] * self.share), 1), dim=1).indices
         return (nodes * scores).gather(1, best.expand(-1, -1, nodes.shape[2]))
@@ -153,7 +164,11 @@ class AasistNet(WholeSignal, nn.Module):
         return self.out_layer(torch.cat(parts, dim=1)).softmax(dim=1)[:, 1:]
 
     def _branch(self, times: Tensor, bands: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Run one of two parallel stacks of graph attention on times, bands and master."""
+        """Run one of two parallel stacks of graph attention; return times, bands, master.
+
+        Args:
+            name: of the stack in the published weights, `1` or `2`.
+        """
         first, second = (getattr(self, f"HtrgGAT_layer_ST{name}{step}") for step in "12")
         times, bands, master = first.mix(times, bands, getattr(self, f"master{name}"))
         bands, times = getattr(self, f"pool_hS{name}")(bands), getattr(self, f"pool_hT{name}")(times)

@@ -51,7 +51,7 @@ class AudioboxNet(nn.Module):
         self.layer_weights = nn.ParameterDict({axis: nn.Parameter(torch.zeros(states)) for axis in AXES})
 
     def forward(self, waves: torch.Tensor, samples: Sequence[int]) -> torch.Tensor:
-        """Compute four numbers per window, `(windows, 4)`, on the training scale.
+        """Compute the four scores of each window, `(windows, 4)`, before denormalisation.
 
         Args:
             waves: float32 `(windows, samples)` at 16 kHz, zero beyond a window's own samples. samples: a window's own.
@@ -74,7 +74,7 @@ class AudioboxNet(nn.Module):
 
 
 def _projection(width: int, head: Head) -> nn.Sequential:
-    """Build the network of one score: linear layers with norms, GELU and dropouts."""
+    """Build the network of one score: linear layers, GELU, and norms if configured."""
     layers: list[nn.Module] = []
     for _ in range(head.layers - 1):
         layers += [nn.Linear(width, width), *([nn.LayerNorm(width)] if head.norms else []), nn.GELU()]

@@ -78,7 +78,9 @@ def in_shape(
 
 
 def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Sequence[int] = ()) -> Any:
-    """Run a network on a batch, on a GPU padded in the number of items, not in length.
+    """Run a network on a batch; on a GPU, copies of the last item fill it up.
+
+    The number of items becomes one of a few, for which GPU libraries are prepared. The results are without the copies.
 
     Args:
         forward: a function of the tensors, and of the lengths if there are any. The first axis of all is the items.
@@ -108,10 +110,10 @@ def filled(
 
     Args:
         moving, lengths, still: as for `in_shape`.
-        rows, steps: the shape.
+        rows, steps: the number of items, and their padded length.
 
     Returns:
-        The tensors in their order, and the lengths.
+        The tensors, `moving` before `still`, and the lengths.
     """
     longest, more = max(lengths), rows - len(lengths)
     tensors = []

@@ -184,7 +184,14 @@ class UpsamplingStep(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Raise the rate of `(items, inputs, samples)`; return it and each item's samples."""
+        """Raise the sample rate of `(items, inputs, samples)`.
+
+        Args:
+            lengths: samples of each item; None if none is padded.
+
+        Returns:
+            `(items, outputs, samples x rate)`, and the new lengths.
+        """
         snake, up, *units = self.block
         x = up(masked(snake(x), frames_mask(lengths, x.shape[-1])))
         lengths = None if lengths is None else lengths * self.rate
@@ -213,7 +220,11 @@ class WaveGenerator(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """Map `(items, latent, frames)` to waves `(items, samples)`, padding unspecified."""
+        """Map `(items, latent, frames)` to waves `(items, samples)`.
+
+        Args:
+            lengths: frames of each item, beyond which the result is unspecified; None if none is padded.
+        """
         first, *steps, snake, last = self.model
         x = first(masked(x, frames_mask(lengths, x.shape[-1])))
         for step in steps:
@@ -256,14 +267,20 @@ class BiCodecNet(nn.Module):
         return self.quantizer.search(latents), self.speaker_encoder.search(self.mels(clips))
 
     def decode(self, semantic: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Decode both codes to float32 `(items, samples)`, padding unspecified."""
+        """Decode semantic and speaker codes to waves, float32 `(items, samples)`.
+
+        Args:
+            lengths: frames of each item, beyond which the result is unspecified; None if none is padded.
+        """
         condition = self.speaker_encoder.lookup(speaker)
         x = self.prenet(self.quantizer.lookup(semantic), condition, lengths)
         return self.decoder(x + condition[..., None], lengths)
 
 
 def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-    """BiCodec's input `(items, frames, width)`: the mean of three hidden states.
+    """Average three hidden states of the speech encoder: `(items, frames, width)`.
+
+    They are the input of BiCodec.
 
     Args:
         waves: float32 `(items, samples)` at 16 kHz, each normalised here over its own samples.
@@ -284,10 +301,10 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def renamed_speech(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """Rename tensors of Wav2Vec2 models for `SpeechEncoder`.
+    """Rename the weights of a Wav2Vec2 model for `SpeechEncoder`, without unused ones.
 
     Args:
-        layers: the number of blocks to keep.
+        layers: the number of transformer blocks to keep.
     """
     out = {}
     for name, value in state.items():

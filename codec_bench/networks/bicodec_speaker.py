@@ -33,7 +33,7 @@ class SpeakerBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map `(items, channels, frames)` to the same shape, without a mask."""
+        """Map `(items, channels, frames)` to the same shape; all frames count."""
         all_valid = x.new_ones(1)
         before, res2, after, excite = self.se_res2block
         return x + excite(after(res2(before(x), all_valid)), all_valid, x.shape[2])
@@ -71,7 +71,7 @@ class CrossAttention(nn.Module):
         self.to_out = nn.Linear(inner, dim, bias=False)
 
     def forward(self, latents: Tensor, frames: Tensor) -> Tensor:
-        """Attend from `(items, latents, dim)` to frames `(items, frames, dim)`."""
+        """Attend from `(items, latents, dim)` to frames `(items, frames, dim)` and itself."""
         seen = self.to_kv(torch.cat([latents, frames], 1))
         query, key, value = (
             each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(latents), *seen.chunk(2, -1))

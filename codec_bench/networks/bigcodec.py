@@ -93,7 +93,10 @@ class Activation(nn.Module):
         self.downsample = _Decimation()
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Activate `x` `(items, channels, time)`, with zeros beyond each item."""
+        """Activate `(items, channels, time)` at twice the rate; the shape stays.
+
+        Each item is padded at its own end, and the result is zero beyond it.
+        """
         items, channels, time = x.shape
         up, down = self.upsample.filter[0, 0], self.downsample.lowpass.filter[0, 0]
         nothing = up.new_zeros(1)
@@ -248,7 +251,11 @@ class BigCodecDecoder(nn.Module):
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-    """Run layers in order, with each item's length after every layer."""
+    """Run layers in order on `(items, channels, time)`, and track the items' lengths.
+
+    Args:
+        lengths: of each item, as input of the first layer.
+    """
     lengths = uploaded(lengths, x.device)
     for layer in layers:
         x = layer(x) if isinstance(layer, nn.Conv1d) else layer(x, lengths)
@@ -258,7 +265,10 @@ def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> 
 
 
 def _kaiser_sinc() -> torch.Tensor:
-    """Compute a Kaiser-windowed sinc: twelve taps, a quarter of the rate, transition 0.6, sum 1."""
+    """Build a low-pass filter of 12 taps, cut off at a quarter of the sample rate.
+
+    It is a Kaiser-windowed sinc with a transition of 0.6, normalised to sum 1.
+    """
     attenuation = 2.285 * (_TAPS // 2 - 1) * math.pi * 1.2 + 7.95
     window = torch.kaiser_window(_TAPS, periodic=False, beta=0.1102 * (attenuation - 8.7))
     taps = window * torch.sinc(0.5 * (torch.arange(_TAPS) - (_TAPS - 1) / 2))

@@ -62,7 +62,13 @@ class FrameMask:
 
     @classmethod
     def of(cls, counts: Sequence[int], time: int, like: Tensor) -> FrameMask:
-        """Build the mask of items of these numbers of frames."""
+        """Build the mask of a padded batch.
+
+        Args:
+            counts: frames of each item.
+            time: frames of the batch.
+            like: a tensor with the mask's device and dtype.
+        """
         frame_counts = on_device(counts, like.device)[:, None, None]
         starts = torch.arange(0, time, SEGMENT, device=like.device)
         return cls(valid(counts, time, like), frame_counts, (frame_counts - starts).clamp(1, SEGMENT))

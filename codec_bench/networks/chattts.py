@@ -123,10 +123,13 @@ class Dvae(nn.Module):
         return quantizer
 
     def log_mels(self, waves: Tensor, samples: Sequence[int]) -> Tensor:
-        """Log-mels `(items, bands, 1 + samples // 256)` of `(items, 1, samples)`.
+        """Compute log-mels `(items, bands, 1 + samples // 256)` of `(items, 1, samples)`.
 
         The natural logarithm of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at its own ends, so
         it needs more than 512 samples.
+
+        Args:
+            samples: of each item.
         """
         # In float64: the logarithm makes rounding errors in empty bands as loud as speech. In float32 they, and so the
         # codes, would depend on the machine.
@@ -136,7 +139,7 @@ class Dvae(nn.Module):
         return (self._bands.double().T @ spectra.abs()).clamp(min=_MEL_FLOOR).log().float()
 
     def hidden(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Compute latents to quantise, `(items, channels, mel frames // 2)`, of log-mels."""
+        """Encode log-mels to latents `(items, channels, mel frames // 2)`, not quantised."""
         mask = frames_mask(lengths, mels.shape[-1])
         first, activation, second = self.downsample_conv
         x = activation(first(masked(mels / self.coef, mask)))

@@ -46,7 +46,7 @@ def on_tensor_cores(net: Network) -> Network:
 
 
 def _gains(layer: torch.nn.Conv1d) -> bool:
-    """Whether tensor cores are known to compute this convolution faster."""
+    """Whether this convolution is known to be faster on the tensor cores of its GPU."""
     if type(layer) is not torch.nn.Conv1d or not _measured(layer.weight.device):
         return False
     plain = layer.stride == (1,) and layer.groups == 1 and layer.padding_mode == "zeros"

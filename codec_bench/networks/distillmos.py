@@ -42,7 +42,10 @@ def columns(num_samples: int) -> int:
 
 
 def cropped(signal: np.ndarray) -> list[np.ndarray]:
-    """Cut a signal `(samples,)` into crops; a short one is its only crop."""
+    """Cut a signal `(samples,)` into equally spaced, overlapping crops of one length.
+
+    A signal that is not longer than a crop is returned as it is.
+    """
     over = signal.size - CROP
     if over <= 0:
         return [signal]
@@ -142,7 +145,11 @@ class DistillMosNet(nn.Module):
 
 
 def _compressed(waves: Tensor) -> Tensor:
-    """Compute complex spectra, magnitudes to the power of 0.3, `(crops, 2, bins, frames)`."""
+    """Compute complex spectra with magnitudes to the power of 0.3.
+
+    Returns:
+        Real and imaginary parts, `(crops, 2, bins, frames)`.
+    """
     padded = F.pad(waves, (EDGE, EDGE), mode="reflect")
     window = torch.hann_window(FFT, device=waves.device)
     spectrum = torch.stft(padded, FFT, HOP, window=window, center=False, return_complex=True)

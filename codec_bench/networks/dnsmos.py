@@ -92,7 +92,11 @@ class Networks:
         return torch.from_numpy(np.array(values, np.float32, order="C")).to(self._device)
 
     def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
-        """Upload runs, grouped by pass."""
+        """Upload runs of windows, grouped into passes of the networks.
+
+        Args:
+            runs: each a signal and the number of its consecutive windows.
+        """
         parts = self._parts(runs)
         ends = [0, *accumulate(len(signal) for signal, _ in runs)]
         samples = uploaded(place_signals([signal for signal, _ in runs], ends, ends[-1], self._device), self._device)
@@ -104,7 +108,11 @@ class Networks:
         ]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Run both networks: per run, raw outputs `(windows, 3)` and `(windows,)`."""
+        """Run both networks on uploaded runs of windows.
+
+        Returns:
+            For each run the raw outputs of P.835, `(windows, 3)`, and of P.808, `(windows,)`.
+        """
         with computing(self._device, "float32"):
             outputs = fetched([self._passed(batch) for batch in parts])
         results: list[tuple[np.ndarray, np.ndarray]] = []
@@ -120,13 +128,16 @@ class Networks:
 
     @staticmethod
     def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:
-        """Pad a pass to one of a few sizes: zeros behind the samples, and the last window again."""
+        """Pad a pass to one of a few sizes, so that few shapes occur.
+
+        Zeros follow the samples, and the last window is repeated.
+        """
         steps, more = rung_steps(len(samples), RATE_HZ), rows_of(len(starts), per_doubling=4) - len(starts)
         padded = functional.pad(samples, (0, steps - len(samples)))
         return [padded, torch.cat([starts, starts[-1:].expand(more)])]
 
     def _parts(self, runs: Sequence[Run]) -> list[list[Run]]:
-        """Group runs by pass."""
+        """Group runs, in order, into passes that hold as many frames as fit."""
         parts: list[list[Run]] = []
         room = 0
         for run in runs:
@@ -147,7 +158,14 @@ class Networks:
         return torch.cat([self._score_p835(samples, starts), self._score_p808(samples, starts)], dim=1)
 
     def _score_p835(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        """Run the P.835 network: shared layers once per run, the others on each window."""
+        """Run the P.835 network on windows: raw outputs `(windows, 3)`.
+
+        The first layers run once over the joined samples; only the edges of windows are computed again.
+
+        Args:
+            samples: of all runs, joined.
+            starts: the frame at which each window starts.
+        """
         # A frame of two runs, or with a neighbour of another run, belongs to no window.
         picture = self._log_power(samples)
         long = self._convolve(picture[None, None], 0, SHARED)[0]
@@ -182,7 +200,7 @@ class Networks:
         return x
 
     def _score_p808(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        """Run the P.808 network on each window's mel levels."""
+        """Run the P.808 network on the mel levels of windows; arguments as `_score_p835`."""
         windows = samples.unfold(0, WINDOW_SAMPLES, HOP_SAMPLES)[starts]
         features = []
         for some in windows.split(self._windows):
@@ -205,7 +223,11 @@ class Networks:
 
 
 def _window_starts(runs: Sequence[Run]) -> np.ndarray:
-    """Return the frame at which each window of consecutive runs starts, int64."""
+    """Return the frame, int64, at which each window of concatenated runs starts.
+
+    Args:
+        runs: each a signal and the number of its consecutive windows.
+    """
     first, starts = 0, []
     for signal, count in runs:
         starts.append(first + HOP_FRAMES * np.arange(count))

@@ -94,7 +94,10 @@ class DnsmosProNet(nn.Module):
 
 
 def state_of(tensors: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """Build the state from a published file's tensors, `"0"`, `"1"` and so on.
+    """Build the network's state dict from a published file's raw tensors.
+
+    Args:
+        tensors: bytes by number, `"0"`, `"1"` and so on.
 
     Raises:
         ValueError: one is missing, left over or of another size.

@@ -54,7 +54,7 @@ class Res2Conv(nn.Module):
         self.bns = nn.ModuleList(BatchNorm1d(width) for _ in range(groups - 1))
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Map `(batch, channels, frames)` to itself; `valid` is 1 on own frames."""
+        """Map `(batch, channels, frames)` to the same shape; `valid` is 0 on padding."""
         *parts, last = x.chunk(len(self.convs) + 1, dim=1)
         done: list[Tensor] = []
         for group, conv, norm in zip(parts, self.convs, self.bns, strict=True):
@@ -102,7 +102,10 @@ class AttentivePooling(nn.Module):
         self.linear2 = Conv1d(bottleneck, channels, 1)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Map `(batch, channels, frames)` to float32 `(batch, 2 * channels)`."""
+        """Pool `(batch, channels, frames)` to float32 `(batch, 2 * channels)`.
+
+        `valid` is 1 on an item's own frames and 0 on padding, `(batch, 1, frames)`.
+        """
         score = self.linear2(torch.tanh(self.linear1(x))).float()
         weight = score.masked_fill(valid == 0, -torch.inf).softmax(dim=2)
         x = x.float()
@@ -164,7 +167,9 @@ class SpeakerNet(EcapaTdnn):
 
 
 def instance_norm(x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-    """Channels to mean 0 and (biased) variance 1 over own frames; then zeros.
+    """Normalise channels to mean 0 and (biased) variance 1 over an item's own frames.
+
+    The padding becomes zero.
 
     Args:
         x: `(batch, channels, frames)`. valid: 1 on an item's own frames, `(batch, 1, frames)`.

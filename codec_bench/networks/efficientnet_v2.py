@@ -54,7 +54,7 @@ class _Conv(nn.Conv2d):
         super().__init__(inputs, outputs, kernel, stride, groups=groups, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Pad as TensorFlow does ("same"), and convolve."""
+        """Convolve with TensorFlow's "same" padding, which is larger at the right end."""
         kernel, stride = self.kernel_size[0], self.stride[0]
         down, across = (max((-(-size // stride) - 1) * stride + kernel - size, 0) for size in x.shape[2:])
         if down or across:

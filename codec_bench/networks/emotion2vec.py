@@ -151,10 +151,13 @@ class AudioEncoder(nn.Module):
         return GroupedConv(self.config.width, self.config.kernel, self.config.groups)
 
     def forward(self, waves: Tensor, lengths: Sequence[int], counts: Sequence[int]) -> tuple[Tensor, DistanceBias]:
-        """Learnt vectors and frames `(batch, extra + frames, width)`, and their bias.
+        """Encode waves to learnt vectors and frames, `(batch, extra + frames, width)`.
 
         Args:
             waves: `(batch, samples)`, a multiple of the hop. lengths, counts: own samples and frames of each.
+
+        Returns:
+            The vectors with frames, and the attention bias for the blocks that follow.
         """
         x = self.project_features["2"](self.project_features["1"](self.local_encoder(waves, lengths))).float()
         mask = inside(counts, x.shape[1], x.device)[..., None]
@@ -216,9 +219,9 @@ class Emotion2vecNet(nn.Module):
 
 
 def head_slopes(heads: int) -> Tensor:
-    """Return how much each head's attention falls per frame, float32 `(heads,)`.
+    """Return ALiBi's slopes `(heads,)`: the fall of each head's attention per frame.
 
-    Powers of two, before scaling. Where the number of heads is not one, every second one of the next larger set
+    They are powers of two. If the number of heads is not a power of two, every second slope of the next larger set
     follows.
     """
     power = 1 << int(math.log2(heads))

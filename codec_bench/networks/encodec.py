@@ -46,6 +46,7 @@ def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
     It also copies less than transformers' layers, which pad before every convolution, even of one tap.
 
     Args:
+        hidden: the item, `(1, channels, time)`.
         step: length of a segment, a multiple of the product of all strides. The last one also takes the remainder.
     """
     import torch
@@ -79,7 +80,14 @@ def piece_through(layers: Sequence[Any], hidden: Any, ends: dict[Any, Any], *, l
 
 
 def _convolve(layer: Any, hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    """Convolve causally. The item is reflected at its start, and at its end up to a multiple of the stride."""
+    """Convolve the next segment of an item causally.
+
+    The item is reflected at its start, and at its end up to a multiple of the stride.
+
+    Args:
+        ends: the end of the segment before, by layer; updated here.
+        last: whether the item ends with this segment.
+    """
     import torch
 
     before = int(layer.padding_total)
@@ -96,9 +104,13 @@ def _convolve(layer: Any, hidden: Any, ends: dict[Any, Any], *, last: bool) -> A
 
 
 def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
-    """Upsample by a causal transposed convolution with a kernel of two strides, as two products.
+    """Upsample an item's next segment by a causal transposed convolution.
 
-    On a CPU this takes a third of the time of torch's transposed convolution.
+    The kernel has two strides, so it is two matrix products. On a CPU this takes a third of the time of torch's
+    transposed convolution.
+
+    Args:
+        ends: the last step of the segment before, by layer; updated here.
     """
     import torch
 
@@ -131,13 +143,16 @@ class CarriedHalf:
         self.started = self.ended = False
 
     def step(self, hidden: Any, *, last: bool) -> Any:
-        """Process the next segment, `(1, channels, time)`."""
+        """Process the next segment, `(1, channels, time)`; `last` ends the item."""
         self.started, self.ended = True, last
         hidden = piece_through(self._before, hidden, self._ends, last=last)
         return piece_through(self._behind, hidden + self._remember(hidden), self._ends, last=last)
 
     def _remember(self, hidden: Any) -> Any:
-        """Run the LSTM cell by cell. On a CPU, torch's rearranges 17 MB of weights per call: 7 ms a frame."""
+        """Run the LSTM over a segment from its carried state, cell by cell.
+
+        On a CPU, torch's LSTM rearranges 17 MB of weights per call: 7 ms a frame.
+        """
         import torch
 
         if not self._states:
@@ -153,7 +168,7 @@ class CarriedHalf:
 
 
 def _plain(coder: Any) -> Any:
-    """Copy a network with its weights normalised once, not per frame."""
+    """Copy a network, with weight normalisation folded into plain weights."""
     import torch
     from torch.nn.utils import parametrize
 
@@ -172,7 +187,11 @@ def _plain(coder: Any) -> Any:
 
 
 def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:
-    """Reflect rows of `(batch, channels, time)` to a multiple of the stride."""
+    """Copy `(batch, channels, time)` with each item's end reflected into its padding.
+
+    Args:
+        valid: the length of each item, which is extended to a multiple of the stride.
+    """
     import torch
 
     from codec_bench.networks.seanet import reflection

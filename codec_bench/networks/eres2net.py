@@ -91,7 +91,10 @@ class Res2Block(nn.Module):
             self.shortcut = nn.Sequential(Conv2d(inputs, outputs, 1, stride=stride, bias=False), BatchNorm2d(outputs))
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Map `(batch, inputs, bands, frames)`; `mask` is 1 on own frames, or None."""
+        """Map `(batch, inputs, bands, frames)` to `outputs` channels.
+
+        `mask` is 1 on an item's own frames and 0 on padding; None without padding.
+        """
         groups = self.bn1(self.conv1(x)).clamp_(0, CEILING).chunk(len(self.convs), dim=1)
         done: list[Tensor] = []
         for index, (group, conv, norm) in enumerate(zip(groups, self.convs, self.bns, strict=True)):

@@ -61,7 +61,10 @@ class UtteranceNorm(nn.GroupNorm):
 
     # torch's own signature has no lengths, but the norm of a batch needs those of its items.
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
-        """Normalise `x`, in place if possible; padding is arbitrary."""
+        """Normalise each item of `(items, channels, time)` over its own steps.
+
+        `x` may be overwritten; the result is arbitrary beyond an item's end.
+        """
         if not x.is_cpu or isinstance(lengths, Bounded) or full(lengths, x.shape[-1]):
             return self._normed(x, lengths)
         out = torch.zeros_like(x)
@@ -70,7 +73,7 @@ class UtteranceNorm(nn.GroupNorm):
         return out
 
     def _normed(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Normalise items by mean and variance over their valid steps."""
+        """Normalise items by mean and variance over channels and their own steps."""
         count = x.shape[1] * on_device(lengths, x.device)[:, None, None]
         x = zero_beyond(x, lengths)
         mean = x.sum((1, 2), keepdim=True, dtype=torch.float64) / count
@@ -144,7 +147,10 @@ class FunCodecNet(nn.Module):
 
 
 def _normed(layer: nn.Module, shape: FunCodecShape) -> list[nn.Module]:
-    """Replace a layer of SEANet by its normalised one; others stay."""
+    """Return the layers with norms that replace a layer of SEANet, in a list.
+
+    A layer of another kind is returned as it is.
+    """
     if isinstance(layer, ResidualBlock):
         inner: Any = layer.block[1]
         first = inner.conv["conv"]

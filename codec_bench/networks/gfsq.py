@@ -59,7 +59,7 @@ class ResidualFSQ(nn.Module):
             self.register_buffer(name, constant, persistent=False)
 
     def search(self, x: Tensor) -> Tensor:
-        """Return codes `(..., stages)` of hidden states `(..., dim)`."""
+        """Quantise hidden states `(..., dim)` to codes `(..., stages)`."""
         left = self.project_in(x)
         if self.bound_first:
             left = self._bound(left)
@@ -71,7 +71,7 @@ class ResidualFSQ(nn.Module):
         return torch.stack(codes, -1)
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Return hidden states `(..., dim)` of codes `(..., stages)`."""
+        """Decode codes `(..., stages)` to hidden states `(..., dim)`."""
         digits = codes[..., None] // self._places % self._sizes
         values = (digits - self._halves) / self._halves * self._scales
         return self.project_out(values.sum(-2))

@@ -48,7 +48,11 @@ class GroupedConv(Folding, Reducible):
         return self.weight, self.bias
 
     def fold(self) -> tuple[Tensor, Tensor]:
-        """Each group's matrix `((BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, bias."""
+        """Arrange the weights as one matrix per group that computes BLOCK frames at once.
+
+        Returns:
+            Matrices `(groups, (BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, and the bias.
+        """
         weight, bias = self.taps()
         taps = weight.unflatten(0, (self.groups, -1)).permute(0, 3, 2, 1)
         blocks = taps.new_zeros(self.groups, BLOCK + self.kernel - 1, taps.shape[2], BLOCK, taps.shape[3])

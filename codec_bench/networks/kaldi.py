@@ -31,7 +31,7 @@ def samples_of(frames: int) -> int:
 
 
 def analysis_window(shape: Shape) -> Tensor:
-    """Return a frame's window, float32 `(400,)`: Povey's is Hann to the 0.85."""
+    """Return a frame's window `(400,)`: Hamming, or Povey's (Hann to the 0.85)."""
     import torch
 
     if shape == "povey":
@@ -49,7 +49,7 @@ def mel_bands(count: int) -> Tensor:
 
 
 def filter_bank(frames: Tensor, window: Tensor, bands: Tensor) -> Tensor:
-    """Compute log bands, float32 `(..., count)`.
+    """Compute Kaldi's log mel filter bank of frames, float32 `(..., count)`.
 
     Args:
         frames: float32 `(..., 400)`. window: `(400,)`. bands: `(257, count)`.

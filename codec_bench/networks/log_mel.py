@@ -61,7 +61,7 @@ class LaidOut:
 
 
 def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
-    """Place signals, float32 `(samples,)`, on a device."""
+    """Join signals, float32 `(samples,)`, on a device as input of `log_mels_of`."""
     counts = [signal.size // HOP + 1 for signal in signals]
     # A signal's last frame ends 400 samples after its start. Frames with samples of two signals are dropped.
     starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
@@ -75,7 +75,7 @@ def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
 
 
 def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
-    """Compute `log_mels` of signals on the device."""
+    """Compute the signals' Whisper spectrograms `(frames, n_mels)`, as `log_mels`."""
     if not laid.counts:
         return []
     device = laid.samples.device
@@ -104,7 +104,7 @@ def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
 
 @cache
 def analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a periodic Hann window `(400,)` and Slaney's bands `(201, n_mels)`."""
+    """Return Whisper's window (periodic Hann, `(400,)`) and mel bands `(201, n_mels)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     bands = mel_filters(RATE_HZ, WINDOW, n_mels)
     return window.astype(np.float32), np.ascontiguousarray(bands, np.float32)

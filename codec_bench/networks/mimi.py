@@ -88,7 +88,7 @@ class MimiState:
         return hidden
 
     def _convolve(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
-        """Convolve the next segment after the end of the one before."""
+        """Convolve a segment causally after the end of the segment before, which is kept."""
         conv = layer.conv
         keep = (conv.kernel_size[0] - 1) * conv.dilation[0] + 1 - conv.stride[0]
         if keep == 0:
@@ -102,7 +102,10 @@ class MimiState:
         return conv(joined)
 
     def _overlap(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
-        """Upsample the next segment, and add the part that the one before left over."""
+        """Upsample a segment by a transposed convolution, joined to the segment before.
+
+        The part that overlaps with the next segment is kept and added there.
+        """
         conv = layer.conv
         output = conv(hidden)
         pending = conv.kernel_size[0] - conv.stride[0]

@@ -78,7 +78,7 @@ class _Pieces(Folding):
             self.fc_out = nn.Linear(CHANNELS[-1] * 12, PER_PIECE)
 
     def fold(self) -> list[tuple[Tensor, Tensor, Any]]:
-        """Return weights, biases and padding of each convolution with its norm."""
+        """Fold each convolution's batch norm; return (weights, bias, padding) of each."""
         folded = []
         for index in range(1, 7):
             conv, norm = getattr(self, f"conv{index}"), getattr(self, f"bn{index}")
@@ -104,7 +104,10 @@ class _Pieces(Folding):
 
 
 def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
-    """Compute `F.adaptive_max_pool2d` to half the bands and `width` frames, four times as fast on a CPU."""
+    """Pool as `F.adaptive_max_pool2d` to half the bands and `width` frames.
+
+    On a CPU it is four times as fast.
+    """
     x = torch.maximum(x[:, :, 0::2], x[:, :, 1::2])
     frames = x.shape[3]
     out = x.new_empty((*x.shape[:3], width))
@@ -245,7 +248,14 @@ class NisqaTtsNet(nn.Module):
 
 
 def _pieces(net: NisqaNet | NisqaTtsNet, waves: Tensor, frames: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-    """Compute features of every segment, `(items, segments, features)`, and each item's segments."""
+    """Compute features of every segment, `(items, segments, features)`.
+
+    Args:
+        frames: of each item.
+
+    Returns:
+        The features, and the number of segments of each item.
+    """
     frames = uploaded(frames, waves.device)
     pieces = net.levels(waves, frames).unfold(2, SEGMENT, net.step).transpose(1, 2)
     x = net.cnn.model(pieces.reshape(-1, 1, MELS, SEGMENT)).reshape(*pieces.shape[:2], -1)

@@ -48,9 +48,10 @@ class NoresqaNet(WholeSignal, nn.Module):
         return {name: value for name, value in named.items() if not name.startswith(UNUSED)}
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.
+        """Map waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.
 
-        Of each frame the attention and five numbers as the reference, then the same as the estimate.
+        Of each frame the attention and five numbers as the reference, then the same as the estimate. All items have one
+        length.
         """
         # The signals of a pass have one length, which a fill on the device states without an upload.
         on_both = Lengths(lengths, torch.full((len(lengths),), lengths[0], device=waves.device))

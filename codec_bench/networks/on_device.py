@@ -34,7 +34,7 @@ def change_samples(
     change: Callable[[Any], Any],
     change_tensor: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> np.ndarray:
-    """Apply a change to a signal and to its copy on a device.
+    """Apply a change to a signal, and to the tensor on a device that it may carry.
 
     Args:
         change_tensor: the same change of a tensor; None if `change` takes arrays and tensors alike.
@@ -45,7 +45,7 @@ def change_samples(
 
 
 def concatenate(signals: Sequence[np.ndarray]) -> np.ndarray:
-    """Join signals `(samples,)`, and their copies if all have one."""
+    """Join signals `(samples,)`, and their tensors on a device if all carry one."""
     joined: np.ndarray = np.concatenate([np.asarray(signal) for signal in signals])
     tensors = tensors_of(signals)
     if tensors is None:
@@ -56,7 +56,7 @@ def concatenate(signals: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def fit_samples(signal: np.ndarray, length: int) -> np.ndarray:
-    """Cut a signal `(samples,)` and its copy, or extend them with zeros, to a length."""
+    """Cut or zero-pad a signal `(samples,)`, and its tensor on a device, to a length."""
 
     def fit_array(samples: np.ndarray) -> np.ndarray:
         return np.pad(samples[:length], (0, max(0, length - samples.size)))

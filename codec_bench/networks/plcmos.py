@@ -38,7 +38,11 @@ class _PlcmosLayer(nn.GRU):
 
     @staticmethod
     def published(inputs: Tensor, hidden: Tensor, biases: Tensor) -> dict[str, Tensor]:
-        """Rename a layer's published tensors, whose gates are in another order."""
+        """Convert a GRU layer's published tensors to torch's names and order of gates.
+
+        Args:
+            inputs, hidden, biases: of both directions.
+        """
         weights = {}
         for index, direction in enumerate(("", "_reverse")):
             weight_ih, weight_hh = _gates(inputs[index]), _gates(hidden[index])
@@ -81,7 +85,7 @@ class PlcmosNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rename the published tensors."""
+        """Convert the tensors of the published ONNX file to this network's state dict."""
         renamed = dict(state)
         for layer, (inputs, numbers) in enumerate(((4 * WIDTH, (412, 413, 411)), (2 * WIDTH, (455, 456, 454)))):
             names = [f"onnx::GRU_{number}" for number in numbers]
@@ -96,7 +100,7 @@ class PlcmosNet(WholeSignal, nn.Module):
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.
-            raters: float32 `(signals, raters, 64)`.
+            raters: float32 `(signals, raters, 64)`, random vectors that stand for listeners.
         """
         frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
         x = self._levels(waves, frames)[:, None]

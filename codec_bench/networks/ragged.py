@@ -52,7 +52,7 @@ def full(lengths: Sequence[int], time: int) -> bool:
 
 
 def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
-    """Upload lengths unless they are on the device; on a CPU return them as they are."""
+    """Return lengths with a copy on the device; on a CPU, or if they have one, as is."""
     import torch
 
     if torch.device(device).type == "cpu" or isinstance(lengths, Lengths):
@@ -61,7 +61,7 @@ def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
 
 
 def _sent(lengths: Sequence[int], device: Any) -> Any:
-    """Upload lengths without a wait of the host."""
+    """Upload lengths as int64 without making the host wait."""
     import numpy as np
 
     from codec_bench.networks.transfer import sent

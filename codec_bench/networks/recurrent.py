@@ -29,7 +29,7 @@ class BothWays(Folding, nn.LSTM):
         super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True)
 
     def over(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Map `(items, steps, inputs)` to `(items, steps, 2 x hidden)` over own steps.
+        """Map `(items, steps, inputs)` to `(items, steps, 2 x hidden)`, ignoring padding.
 
         Values beyond an item's end may be anything finite, and are unspecified in the result.
         """
@@ -49,7 +49,10 @@ class BothWays(Folding, nn.LSTM):
         return [self._closing(layer) for layer in range(self.num_layers)]
 
     def _closing(self, layer: int) -> nn.LSTM:
-        """Build one layer's LSTM with an input that closes its gates on padding."""
+        """Build one layer's LSTM with one more input, a flag that is 1 on padding.
+
+        The flag closes the gates, so the state does not change there.
+        """
         inputs = self.input_size if layer == 0 else 2 * self.hidden_size
         lstm = nn.LSTM(inputs + _FLAGS, self.hidden_size, batch_first=True, bidirectional=True, device="meta")
         for direction in ("", "_reverse"):

@@ -108,7 +108,7 @@ class MelFrontEnd(nn.Module):
 
     @staticmethod
     def _mirrored(waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Mirror half a frame in front of each item and behind it."""
+        """Extend each item by half a frame of its mirror image at both ends."""
         half = SPECTRUM // 2
         last = on_device(lengths, waves.device)[:, None] - 1
         position = torch.arange(-half, waves.shape[1] + half, device=waves.device).abs()
@@ -152,7 +152,12 @@ class ReDimNetBlock(nn.Module):
         self.se = FrequencyExcite(bands, min(64, max(channels, 32)))
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
-        """Map `(batch, channels, bands, frames)` to the same shape."""
+        """Map `(batch, channels, bands, frames)` to the same shape.
+
+        Args:
+            frame_mask: 1 on an item's own frames, or None without padding.
+            counts: frames of each item.
+        """
         inner = self.bn1(F.relu(self.conv1pw(self.conv1(masked(x, frame_mask)))))
         inner = self.bn2(self.conv2pw(self.conv2(masked(inner, frame_mask))))
         return F.relu(self.se(inner, frame_mask, counts) + x)
@@ -223,7 +228,7 @@ class ReDimNetMixture(nn.Module):
         self.w = nn.Parameter(torch.zeros(1, outputs, width if outputs > 1 else 1, 1))
 
     def forward(self, outputs: Sequence[Tensor]) -> Tensor:
-        """Mix tensors `(batch, width, frames)` into one."""
+        """Mix tensors `(batch, width, frames)` into one by learnt weights."""
         weights = self.w.softmax(dim=1)
         total = outputs[0] * weights[:, 0]
         for index, output in enumerate(outputs[1:], 1):
@@ -280,7 +285,10 @@ class StatisticsPooling(nn.Module):
         self.linear1, self.linear2 = Conv1d(3 * width, ATTENTION, 1), Conv1d(ATTENTION, width, 1)
 
     def forward(self, x: Tensor, counts: Sequence[int], mask: Tensor) -> Tensor:
-        """Float32 `(batch, width, frames)` to `(batch, 2 * width)`."""
+        """Pool float32 `(batch, width, frames)` to `(batch, 2 * width)`.
+
+        `mask` is minus infinity on padding.
+        """
         context = masked_statistics(x, counts, VARIANCE_EPS)[..., None].expand(-1, -1, x.shape[2])
         score = self.linear2(torch.tanh(self.linear1(torch.cat([x, context], dim=1)))).float()
         weight = (score + mask[:, :, 0]).softmax(dim=2)

@@ -42,7 +42,7 @@ class ScoreqNet(nn.Module):
         return embedding if self.mos_layer is None else self.mos_layer(embedding)[:, 0]
 
     def _mean(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Average the last hidden state over each item's own frames."""
+        """Average the encoder's last hidden state over each item's own frames."""
         frames, counts = self.ssl_model(waves, uploaded(lengths, waves.device))
         mask = inside(counts, frames.shape[1], waves.device)
         total = frames.float().masked_fill(~mask[..., None], 0.0).sum(1)

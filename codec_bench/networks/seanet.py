@@ -110,7 +110,7 @@ class SkippedLSTM(nn.Module):
         )
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Map `(items, channels, time)`, to twice the channels if bidirectional."""
+        """Map `(items, channels, time)` to that, or to twice the channels if bidirectional."""
         x = x.transpose(1, 2)
         if isinstance(self.lstm, BothWays):
             return (self.lstm.over(x, lengths) + torch.cat([x, x], dim=2)).transpose(1, 2)
@@ -193,7 +193,11 @@ def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stri
 
 
 def reflection(counts: torch.Tensor, left: int, right: int, stride: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Index the samples to write, from each item's length `(items, 1)`.
+    """Return the copies that reflect items of a padded batch at their ends.
+
+    Args:
+        counts: length of each item, `(items, 1)`.
+        left, right, stride: as for `reflect`.
 
     Returns:
         Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, outside
@@ -210,7 +214,11 @@ def reflection(counts: torch.Tensor, left: int, right: int, stride: int) -> tupl
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-    """Run layers in order, with each item's length after every layer."""
+    """Run layers in order on `(items, channels, time)`, and track the items' lengths.
+
+    Args:
+        lengths: of each item, as input of the first layer.
+    """
     lengths = uploaded(lengths, x.device)
     for layer in layers:
         if isinstance(layer, nn.ELU):

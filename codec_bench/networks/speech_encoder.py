@@ -51,7 +51,7 @@ class SpeechEncoder(nn.Module):
         return self.config.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Last hidden state `(batch, frames, width)` and each item's frames.
+        """Compute the last hidden state `(batch, frames, width)` and each item's frames.
 
         Values beyond an item's own frames are unspecified but finite.
 
@@ -132,7 +132,9 @@ def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
 
 
 def fairseq_name(name: str, extractor: str) -> str:
-    """Rename a parameter of transformers' Wav2Vec2Model, HubertModel or WavLMModel.
+    """Convert a parameter's name in transformers' Wav2Vec2 models to fairseq's name.
+
+    HuBERT and WavLM have the same names.
 
     Args:
         name: without a prefix, such as `encoder.layers.3.feed_forward.output_dense.bias`.

@@ -108,7 +108,7 @@ class ConvExtractor(nn.Module):
         return rows.view(waves.shape[0], -1, rows.shape[-1])
 
     def _first(self, layer: Any, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Run the first convolution and its norm, `(batch, frames, channels)`, always in float32."""
+        """Run the first convolution and its norm in float32: `(batch, frames, channels)`."""
         conv = layer["0"]
         overhang = max(0, conv.kernel - conv.stride)
         taps = F.pad(waves.float(), (0, overhang)).unfold(1, conv.kernel, conv.stride)
@@ -125,11 +125,15 @@ class ConvExtractor(nn.Module):
     def _group_norm(
         self, norm: nn.GroupNorm, taps: Tensor, weight: Tensor, lengths: Sequence[int]
     ) -> tuple[Tensor, Tensor]:
-        """Return the first group norm as a scale of the weights and a shift, each `(batch, channels)`.
+        """Express the first group norm as a scale of the weights and a shift.
 
-        A channel is linear in the taps, so its mean and variance over an item follow from the mean and covariance of
-        the item's taps. These few hundred float64 numbers replace three passes over the network's widest tensor. The
-        convolution's bias cancels.
+        Both are `(batch, channels)`. A channel is linear in the taps, so its mean and variance over an item follow from
+        the mean and covariance of the item's taps. These few hundred float64 numbers replace three passes over the
+        network's widest tensor. The convolution's bias cancels.
+
+        Args:
+            taps: windows of the waves, `(batch, frames, kernel)`.
+            weight: `(channels, kernel)`.
         """
         _, kernel, stride = self.config.conv_layers[0]
         frame_counts = each(lengths, lambda samples: (samples - kernel) // stride + 1)

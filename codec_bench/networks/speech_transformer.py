@@ -36,7 +36,7 @@ class PositionalConv(GroupedConv):
         self._dtype, self._folded = dtype, None
 
     def taps(self) -> tuple[Tensor, Tensor]:
-        """Return the weights, made from a direction and a length per tap, and the bias."""
+        """Return the weights, with weight normalisation per tap applied, and the bias."""
         lengths = torch.linalg.vector_norm(self.weight_v, dim=(0, 1), keepdim=True)
         weight = self.weight_v * (self.weight_g / lengths)
         return weight.to(self._dtype), self.bias.to(self._dtype)
@@ -70,9 +70,10 @@ class Attention(Folding, Reducible):
         self._folded = None
 
     def fold(self) -> tuple[Tensor, ...]:
-        """Join the three projections; their parameters become views.
+        """Join the weights and biases of queries, keys and values.
 
-        The weights of the two gates follow, each the sum of four outputs of `grep_linear`.
+        The layers' parameters become views. With a position bias, weights and offsets of its two gates follow, each the
+        sum of four outputs of `grep_linear`.
         """
         parts = (self.q_proj, self.k_proj, self.v_proj)
         weight, bias = (torch.cat([getattr(projection, name) for projection in parts]) for name in ("weight", "bias"))
@@ -96,7 +97,7 @@ class Attention(Folding, Reducible):
         return self.out_proj(out.transpose(1, 2).flatten(2))
 
     def _gate(self, frames: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
-        """Return each frame's factors of the position bias, `(batch, heads, frames, 1)`."""
+        """Return the factors of the position bias by frame, `(batch, heads, frames, 1)`."""
         gates = torch.sigmoid(F.linear(frames.unflatten(-1, (self.heads, -1)), weight, offset)).transpose(1, 2)
         update, reset = gates.chunk(2, dim=-1)
         return update * (reset * self.grep_a - 1.0) + 2.0
@@ -121,7 +122,11 @@ class AttentionBias:
         self._by_dtype: dict[torch.dtype, Tensor] = {}
 
     def attended(self, q: Tensor, k: Tensor, v: Tensor, gate: Tensor | None) -> Tensor:
-        """Run torch's attention with this bias, `(batch, heads, length, width of a head)`."""
+        """Run attention with this bias on `(batch, heads, length, width of a head)`.
+
+        Args:
+            gate: each frame's factor of the position bias, or None without one.
+        """
         gate = None if gate is None else gate.to(q.dtype)
         parts = [
             F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=self.rows(rows, gate, q.dtype))
@@ -130,7 +135,7 @@ class AttentionBias:
         return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
     def rows(self, rows: slice, gate: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """Querying frames' bias, broadcastable to `(batch, heads, rows, length)`."""
+        """Return some query frames' bias, broadcastable to `(batch, heads, rows, length)`."""
         if dtype not in self._masks:
             self._masks[dtype] = self._mask.to(dtype)
         if gate is None:
@@ -138,7 +143,7 @@ class AttentionBias:
         return torch.addcmul(self._masks[dtype], gate[:, :, rows], self._positions(rows, dtype))
 
     def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
-        """Return the position bias of these querying frames before the gate, `(heads, rows, length)`."""
+        """Return the position bias of some query frames, `(heads, rows, length)`, ungated."""
         if dtype in self._by_dtype:
             return self._by_dtype[dtype][:, rows]
         last = self._length - 1
@@ -183,7 +188,11 @@ class Transformer(Folding):
         self.layer_norm = LayerNorm(config.width)
 
     def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:
-        """Yield blocks' inputs, then the last output, `(batch, frames, width)`."""
+        """Yield each block's input, then the last output, `(batch, frames, width)`.
+
+        Args:
+            counts: frames of each item.
+        """
         length = frames.shape[1]
         beyond = torch.arange(length, device=frames.device) >= counts[:, None]
         frames = frames.masked_fill(beyond[..., None], 0.0)
@@ -197,7 +206,10 @@ class Transformer(Folding):
         yield self.layer_norm(frames) if self.config.pre_norm else frames
 
     def _by_distance(self, length: int) -> Tensor | None:
-        """Return the position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`."""
+        """Return the position bias by distance, `(heads, 2 * length - 1)`, or None.
+
+        Distances are from `1 - length` to `length - 1`.
+        """
         if not self.config.relative_buckets:
             return None
         table, most = self.folded(), self.config.max_distance
@@ -206,7 +218,7 @@ class Transformer(Folding):
         return F.pad(table[None], (length - 1 - most, length - 1 - most), mode="replicate")[0]
 
     def fold(self) -> Tensor:
-        """Position bias up to `max_distance`, beyond which it is constant."""
+        """Return the position bias by distance up to `max_distance`, then constant."""
         first: Any = self.layers[0]
         table = first.self_attn.relative_attention_bias.weight
         buckets = distance_buckets(self.config.max_distance + 1, self.config.relative_buckets, self.config.max_distance)
@@ -214,7 +226,7 @@ class Transformer(Folding):
 
 
 def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:
-    """Buckets of distances, int64 `(2 * length - 1,)`.
+    """Return the bucket of each distance from `1 - length` to `length - 1`, int64.
 
     Half of the buckets are for later frames. In each half, the first half holds one distance each, the following ones
     grow logarithmically up to the largest distance, and the last one holds all larger distances.

@@ -46,7 +46,7 @@ class SslMosNet(WholeSignal, nn.Module):
 
     @classmethod
     def translated(cls, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rename the published tensors, without those of the encoder's training."""
+        """Convert published tensors to this network's state dict, without training ones."""
         translated = {}
         for name, value in state.items():
             theirs = next((prefix for prefix in cls.prefixes if name.startswith(prefix)), "")

@@ -19,7 +19,10 @@ _ALIGNED = 32  # numbers: each array begins at an address that vector instructio
 
 
 def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
-    """Upload NumPy arrays as tensors. On a CPU they share the arrays' memory."""
+    """Upload NumPy arrays as tensors, in one transfer per dtype, without a wait.
+
+    On a CPU they share the arrays' memory.
+    """
     if torch.device(device).type == "cpu":
         return [torch.from_numpy(array) for array in arrays]
     kinds = {array.dtype for array in arrays}
@@ -36,7 +39,7 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
 
 
 def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Download tensors of one device as arrays; the host waits once."""
+    """Download tensors of one device as arrays, with a single wait of the host."""
     if all(tensor.is_cpu for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
     copies: list[tuple[list[int], torch.Tensor]] = []
@@ -70,7 +73,7 @@ def place_signals(signals: Sequence[np.ndarray], offsets: Sequence[int], size: i
     """Write signals `(samples,)` at offsets into zeros, float32 `(size,)`.
 
     Returns:
-        A tensor on the device if all signals are there already, else one on the host for `uploaded`.
+        A tensor on the device if all signals carry one there, else one on the host, to be passed to `uploaded`.
     """
     tensors = tensors_of(signals)
     if tensors is not None and all(values.device == torch.device(device) for values in tensors):
@@ -115,7 +118,11 @@ class UploadStream:
         self._stream: Any = None
 
     def run(self, make: Callable[[], Any]) -> Prefetch:
-        """Run `make` with all its uploads on this stream."""
+        """Run `make` with all its uploads on this stream, without waiting for them.
+
+        Returns:
+            Its result, whose `wait` makes the current stream wait for the uploads.
+        """
         if self._stream is None:
             torch.cuda.set_device(self._device)  # of this thread: each thread has its own current device
             self._stream = torch.cuda.Stream(self._device)

@@ -70,7 +70,7 @@ class _Seen(nn.Module):
         self.attn = _attention(2 * features)
 
     def forward(self, images: list[Tensor]) -> Tensor:
-        """Map images, one tensor per classifier, to `(draws, 4 * features)`."""
+        """Map images, one tensor per image classifier, to `(draws, 4 * features)`."""
         draws = len(images[0])
         total: Tensor | None = None
         for backbone, weight, seen in zip(self.backbones, self.weights, images, strict=True):
@@ -106,7 +106,7 @@ class UtmosV2Net(nn.Module):
         self.register_buffer("test", F.one_hot(torch.tensor(SARULAB), LISTENING_TESTS).float(), persistent=False)
 
     def forward(self, waves: Tensor, crops: Tensor, shares: Tensor) -> Tensor:
-        """Score each draw, float32 `(draws,)`.
+        """Score each draw (random crops of one signal), float32 `(draws,)`.
 
         Args:
             waves: float32 `(draws, HEARD)` at 16 kHz.
@@ -124,7 +124,13 @@ class UtmosV2Net(nn.Module):
         return scores
 
     def _image(self, pairs: Tensor, share: Tensor, index: int) -> Tensor:
-        """Compute images `(draws, FRAMES, SIZE, SIZE)` of mixed crops `(draws, FRAMES, 2, SEEN)`."""
+        """Compute spectrogram images `(draws, FRAMES, SIZE, SIZE)` of mixed crops.
+
+        Args:
+            pairs: `(draws, FRAMES, 2, SEEN)`, the crops that are mixed.
+            share: of the first crop, `(draws, FRAMES)`.
+            index: of the classifier, which has its own window.
+        """
         flat = pairs.flatten(0, 2)
         levels = torch.cat([self._levels(some, index) for some in flat.split(_CROPS_AT_ONCE[flat.device.type])])
         first, other = levels.unflatten(0, pairs.shape[:3]).unbind(2)
@@ -133,7 +139,7 @@ class UtmosV2Net(nn.Module):
         return F.interpolate(mixed, (SIZE, SIZE), mode="bilinear", align_corners=False, antialias=True)
 
     def _levels(self, crops: Tensor, index: int) -> Tensor:
-        """Compute mel spectrograms `(crops, SIZE, columns)`, their upper 80 dB scaled to 0 to 1."""
+        """Compute mel spectrograms `(crops, SIZE, columns)`, their top 80 dB as 0 to 1."""
         frames = F.pad(crops, (FFT // 2, FFT // 2)).unfold(1, FFT, HOP)
         spectra = torch.fft.rfft(frames * self.windows[index]).to(torch.complex64)
         power = torch.view_as_real(spectra).square().sum(3) @ self.bands

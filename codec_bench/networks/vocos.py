@@ -76,7 +76,12 @@ class ConvNeXtBlock(nn.Module):
         self.gamma = nn.Parameter(torch.full((dim,), layer_scale))
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None, condition: int = 0) -> torch.Tensor:
-        """`x` `(items, dim, frames)`; the result beyond an item is not zero."""
+        """Map `(items, dim, frames)` to the same shape; the padding is not zero.
+
+        Args:
+            mask: 1 on an item's own frames, or None without padding.
+            condition: which gain and offset an adaptive norm uses.
+        """
         hidden = self.dwconv(masked(x, mask)).transpose(1, 2)
         hidden = self.norm(hidden) if isinstance(self.norm, nn.LayerNorm) else self.norm(hidden, condition)
         hidden = self.pwconv2(F.gelu(self.pwconv1(hidden))) * self.gamma
@@ -145,7 +150,14 @@ class ISTFT(nn.Module):
         return (frames if self.padding == "same" else frames - 1) * self.hop_length
 
     def forward(self, spectrum: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Complex64 `(items, n_fft // 2 + 1, frames)` to `(items, samples)`, zero-padded."""
+        """Invert spectra, complex64 `(items, n_fft // 2 + 1, frames)`, to waves.
+
+        Args:
+            lengths: frames of each item; None if none is padded.
+
+        Returns:
+            `(items, samples)`, zero beyond each item's end.
+        """
         frames = spectrum.shape[-1]
         mask = frames_mask(lengths, frames)
         pieces = torch.fft.irfft(spectrum, self.n_fft, dim=1) * self.window[:, None]

@@ -59,7 +59,7 @@ class GroupNorm(nn.GroupNorm):
         super().__init__(_GROUPS, channels, _EPS)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Normalise `(items, channels, frames)`; with a mask, padding is zero."""
+        """Normalise `(items, channels, frames)`; where a mask is 0, the result is zero."""
         if mask is None:
             return super().forward(x)
         grouped, inside = x.unflatten(1, (self.num_groups, -1)), mask[:, None]

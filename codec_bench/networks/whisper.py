@@ -46,7 +46,7 @@ class Sizes:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each tensor, by its name in transformers."""
+        """Return the expected shape of each tensor, by its name in transformers."""
         width, encoder, decoder = self.width, "model.encoder", "model.decoder"
         out: dict[str, tuple[int, ...]] = {
             f"{encoder}.conv1.weight": (width, self.n_mels, 3),
@@ -104,7 +104,7 @@ class WhisperNet:
         self.dtype, self.device = self._words.dtype, self._words.device
 
     def encode(self, mels: Tensor) -> Tensor:
-        """Encode windows `(windows, n_mels, 3000)` to `(windows, 1500, width)`."""
+        """Encode log-mel windows `(windows, n_mels, 3000)` to `(windows, 1500, width)`."""
         frames = mels
         for weight, bias, stride in self._front:
             frames = F.gelu(F.conv1d(frames, weight, bias, stride, padding=1))
@@ -120,10 +120,11 @@ class WhisperNet:
         return DecoderMemory([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
     def step(self, tokens: Tensor, written: DecoderMemory) -> Tensor:
-        """Decode tokens `(windows, tokens)` (prompt or next): `(windows, tokens, width)`.
+        """Decode tokens `(windows, tokens)` to hidden states `(windows, tokens, width)`.
 
         Args:
-            written: of the same windows; the tokens are added to it.
+            tokens: the prompt, or the next token of each window.
+            written: keys and values of earlier tokens of these windows; those of the tokens are added.
         """
         first, written.tokens = written.tokens, written.tokens + tokens.shape[1]
         out = F.embedding(tokens, self._words) + self._text_places[first : written.tokens]
@@ -137,7 +138,7 @@ class WhisperNet:
         return F.linear(out, self._logits, added)
 
     def logits_added(self, banned: Sequence[int]) -> Tensor:
-        """Return the addend of `logits` that suppresses some tokens."""
+        """Return a tensor to add to `logits`: minus infinity for banned tokens, else 0."""
         added = torch.zeros(len(self._logits))
         added[list(banned)] = -math.inf
         return added.to(self.device, self.dtype)
@@ -207,7 +208,11 @@ class _Layer:
         return _affine(F.gelu(_affine(self._norm(rows), self._wide)), self._narrow).add_(rows)
 
     def encode(self, rows: Tensor, windows: int, repeats: bool) -> Tensor:
-        """Encode rows of `windows`; `repeats`: whether the shape comes again."""
+        """Encode the frames of a batch, `(windows * frames, width)`.
+
+        Args:
+            repeats: whether batches of this shape come again.
+        """
         q, k, v = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
         rows = self._widened(self._attended(_attention(q, k, v, repeats), self._out, rows))
         # As transformers: in float16, single sums of a large network may become infinite.
@@ -225,13 +230,22 @@ class _DecoderLayer(_Layer):
         self._cross_projection = _joined(state, f"{attention}.k_proj", f"{attention}.v_proj")
 
     def begin(self, encoded: Tensor, tokens: int) -> _Memory:
-        """Allocate the memory of a batch."""
+        """Allocate the keys and values of a batch, and compute those of the encoder.
+
+        Args:
+            encoded: `(windows, frames, width)`.
+            tokens: the most tokens of a text, prompt included.
+        """
         windows, frames, width = encoded.shape
         cross_cache = _affine(encoded.view(-1, width), self._cross_projection).view(windows, frames, 2, self._heads, -1)
         return _Memory(cross_cache, cross_cache.new_empty(2, windows, self._heads, tokens, width // self._heads))
 
     def write(self, rows: Tensor, memory: _Memory, first: int, last: int) -> Tensor:
-        """Decode tokens `first` to `last` of every window, to the same shape."""
+        """Decode tokens `first` to `last - 1` of every window; store their keys, values.
+
+        Args:
+            rows: `(windows * tokens, width)`, as is the result.
+        """
         windows = memory.self_cache.shape[1]
         projected = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
         memory.self_cache.narrow(3, first, last - first).copy_(projected[1:])
@@ -250,7 +264,7 @@ def _repeats(windows: Tensor) -> bool:
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, repeats: bool) -> Tensor:
-    """Compute attention; by cuDNN where the shape `repeats` and torch prefers it on this device."""
+    """Compute attention, with cuDNN's kernel allowed if the shape `repeats`."""
     if not repeats:
         return F.scaled_dot_product_attention(q, k, v)
     before = torch.backends.cuda.cudnn_sdp_enabled()
@@ -266,7 +280,10 @@ def _affine(rows: Tensor, of: Affine) -> Tensor:
 
 
 def _joined(state: Mapping[str, Tensor], *names: str) -> Affine:
-    """Join linear layers to one; Whisper's keys have no bias."""
+    """Join named linear layers to one: bias, and transposed weights.
+
+    Missing biases, as of Whisper's keys, become zeros.
+    """
     weights, biases = [state[f"{name}.weight"] for name in names], [state.get(f"{name}.bias") for name in names]
     if len(names) == 1:
         assert biases[0] is not None

@@ -86,10 +86,13 @@ class XVectorNet(nn.Module):
 
 
 def masked_statistics(x: Tensor, counts: Sequence[int], eps: float = 0.0) -> Tensor:
-    """Compute mean and (unbiased) deviation over own frames, `(batch, 2 * channels)`.
+    """Compute mean and (unbiased) standard deviation over each item's own frames.
 
     Args:
         x: `(batch, channels, frames)`. counts: frames of each item, at least 2. eps: added to the variance.
+
+    Returns:
+        `(batch, 2 * channels)`, means first.
     """
     frame_counts = on_device(counts, x.device)[:, None, None]
     valid = (torch.arange(x.shape[2], device=x.device) < frame_counts).to(x.dtype)
