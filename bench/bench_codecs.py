@@ -92,15 +92,10 @@ def measure(name: str, options: Options) -> Rows:
             if options.device != "cpu":
                 add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
         size = "published" if full else "reduced"
-        note = (
-            f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, "
-            f"random weights"
-        )
-        return race(
-            f"encode and decode, {name}", calls, n=len(items), repeats=options.repeats, device=options.device,
-            note=note,
-            agreement=agreement,
-        )  # fmt: skip
+        where = f"{options.threads} threads, {options.device}"
+        note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {where}, random weights"
+        about = {"n": len(items), "repeats": options.repeats, "device": options.device}
+        return race(f"encode and decode, {name}", calls, **about, note=note, agreement=agreement)
 
 
 @bench(

@@ -37,8 +37,6 @@ def main(options: Options) -> Cases:
                 raise SystemExit(f"{result.items} of {options.utterances} utterances ended, {result.failed} failed")
             values = {"s": result.wall_s * 1e5 / options.utterances, "busy share": result.busy}
             costs = hashlib.sha256(simulated_device.COSTS_FILE.read_bytes()).hexdigest()[:10]
-            note = (
-                f"virtual clock, {options.utterances} utterances and in proportion; start not included; stage costs "
-                f"{costs}"
-            )
+            note = f"virtual clock, {options.utterances} utterances and in proportion; start not included"
+            note += f"; stage costs {costs}"
             yield figures(values, case="100,000 utterances", variant=precision, n=100_000, note=note)

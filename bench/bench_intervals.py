@@ -110,9 +110,8 @@ def _truth(design: Design) -> float:
         return design.truth
     rng = np.random.default_rng(0)
     drawn = [design.draw(rng, 0.0) for _ in range(4_000)]
-    return float(
-        sum(d.values.sum() for d in drawn) / sum(d.denominators.sum() for d in drawn if d.denominators is not None)
-    )
+    words = sum(d.denominators.sum() for d in drawn if d.denominators is not None)
+    return float(sum(d.values.sum() for d in drawn) / words)
 
 
 def _units(drawn: Drawn) -> np.ndarray:
@@ -145,15 +144,8 @@ def study(name: str, repetitions: int) -> dict[str, float]:
             t_p[row, n] = stats.ttest_1samp(_units(second) - units, 0).pvalue
     size, power = (ours_p <= 0.05).mean(axis=1)
     same_size = np.quantile(t_p[0], size)
-    shares = (
-        held / repetitions,
-        noted / repetitions,
-        np.nanmean(widths),
-        size,
-        power,
-        np.mean(t_p[0] <= 0.05),
-        np.mean(t_p[1] <= same_size),
-    )
+    t_size, t_power = np.mean(t_p[0] <= 0.05), np.mean(t_p[1] <= same_size)
+    shares = (held / repetitions, noted / repetitions, np.nanmean(widths), size, power, t_size, t_power)
     return {key: float(share) for key, share in zip(UNITS, shares, strict=True)}
 
 

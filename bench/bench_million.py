@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from common import COMMAND, MAIN, Cases, Options, bench, clips, figures, in_own_process
+from common import COMMAND, Cases, Options, bench, clips, figures, time_readers
 
 from codec_bench.machine.environment import resident_bytes
 
@@ -152,21 +152,9 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     """Runs everything in a folder; gives each figure by its name."""
     items = samples * len(SYSTEMS)
     manifest = make(folder, samples)
-    arguments = [
-        "eval",
-        "--codec",
-        ",".join(SYSTEMS),
-        "--data",
-        manifest,
-        "--metrics",
-        ",".join(METRICS),
-        "--no-cache",
-        "--save-audio",
-        "none",
-        "--no-check",
-    ]
     out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
-    arguments += ["--out", out]
+    arguments = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--out", out]
+    arguments += ["--no-cache", "--save-audio", "none", "--no-check"]
     readings: dict[str, float] = {"run, s": 0.0}
     for stop_at in [*sorted(np.random.default_rng(1).integers(1, items, kills).tolist()), None]:
         seen.memory = []
@@ -183,12 +171,8 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
         readings["memory grown"] = grew
     readings["bytes an item"] = (out / "run.sqlite").stat().st_size / items
     readings["nothing left, s"] = watched(arguments, Watched(), out)
-    for command in (
-        ("report", out, "--out", folder / "page.html"),
-        ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
-        ("compare", out, "--systems", ",".join(SYSTEMS)),
-    ):  # fmt: skip
-        readings[f"{command[0]}, s"], readings[f"{command[0]}, MiB"] = in_own_process(MAIN, *command)
+    for command, seconds, mib in time_readers(out, folder / "rows.csv", SYSTEMS):
+        readings[f"{command}, s"], readings[f"{command}, MiB"] = seconds, mib
     return readings
 
 
@@ -199,13 +183,6 @@ def main(options: Options) -> Cases:
     with tempfile.TemporaryDirectory() as scratch:
         readings = measured(Path(scratch), options.samples, options.kills)
     items = options.samples * len(SYSTEMS)
-    about = {
-        "case": f"{items} items, {options.kills} kills",
-        "n": items,
-        "agreement": "all links to a clip have equal scores",
-    }
-    yield [
-        row
-        for name, value in readings.items()
-        for row in figures({name.rpartition(", ")[2]: value}, **about, variant=name)
-    ]
+    case, agreement = f"{items} items, {options.kills} kills", "all links to a clip have equal scores"
+    about = {"case": case, "n": items, "agreement": agreement}
+    yield [r for name, v in readings.items() for r in figures({name.rpartition(", ")[2]: v}, **about, variant=name)]

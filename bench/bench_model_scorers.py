@@ -40,6 +40,7 @@ from whisper_folder import GREEDY, SIZES, Size, write
 from codec_bench import Audio, score
 from codec_bench.audio.encode import write_flac
 from codec_bench.data import open_source
+from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics.sim import cosine_of
@@ -129,6 +130,8 @@ def _wer(options: Options, file: str | None) -> Step:
     from faster_whisper import WhisperModel
 
     kind, _, index = options.device.partition(":")
+    if kind != "cpu":
+        load_cublas("Whisper")
     whisper = WhisperModel(
         file, device=kind, device_index=int(index or 0), compute_type=options.precision, cpu_threads=options.threads,
         local_files_only=True,

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import Cases, Options, Rows, bench, clips, each, race, worst
+from common import Cases, Options, Rows, bench, clips, each, noisy_pairs, race, worst
 
 from codec_bench import Audio, load_metric
 from codec_bench.features import load_feature
@@ -139,8 +139,7 @@ def main(options: Options) -> Cases:
     threadpool_limits(1)
     warnings.simplefilter("ignore")
     material, references = clips(options.recordings, options.count, RATE)
-    rng = np.random.default_rng(0)
-    pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
+    pairs = noisy_pairs(references)
     cases = [case for case, (_, package, *_) in PEERS.items() if importlib.util.find_spec(package) is not None]
 
     def measure(case: str) -> Rows:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from common import MAIN, Cases, Options, bench, figures, in_own_process
+from common import Cases, Options, bench, figures, time_readers
 
 from codec_bench import Sample, Score
 from codec_bench.data import Source
@@ -51,17 +51,8 @@ def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
             for number, values, sample in zip(numbers, drawn, samples, strict=True):
                 for system, of_system in zip(SYSTEMS, values):
                     scores = {name: Score(float(value), "ok", None, name) for name, value in zip(metrics, of_system)}
-                    item = ItemRecord(
-                        system,
-                        sample.id,
-                        "ok",
-                        None,
-                        scores,
-                        bits=12_000.0,
-                        duration_s=0.3,
-                        sample_rate_hz=16_000,
-                        channels=1,
-                    )
+                    item = ItemRecord(system, sample.id, "ok", None, scores, bits=12_000.0, duration_s=0.3,
+                                      sample_rate_hz=16_000, channels=1)  # fmt: skip
                     records.append((number, item))
             writer.write(records)
         writer.set_meta(state="finished", config={}, data={"name": "made"})
@@ -90,7 +81,7 @@ def check(record: np.ndarray, parquet: np.ndarray, samples: int) -> None:
     """Stops unless both hold the same value of every sample."""
     if len(record) != samples or not np.array_equal(record, parquet):
         raise SystemExit(
-            f"{len(record)} values of the record and {len(parquet)} of Parquet are not the {samples} equal ones"
+            f"{len(record)} values of the record, {len(parquet)} of Parquet: expected {samples} equal ones"
         )
 
 
@@ -104,13 +95,8 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
     size = (folder / "run" / "run.sqlite").stat().st_size
     readings["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
     parquet = folder / "rows.parquet"
-    for name, arguments in {
-        "report": ("report", folder / "run", "--out", folder / "page.html"),
-        "export": ("export", folder / "run", "--out", parquet, "--format", "parquet"),
-        "compare": ("compare", folder / "run", "--systems", ",".join(SYSTEMS)),
-    }.items():
-        seconds, peak = in_own_process(MAIN, *arguments)
-        readings[name] = (seconds, "s", f"peak {peak:.0f} MiB")
+    for name, seconds, mib in time_readers(folder / "run", parquet, SYSTEMS):
+        readings[name] = (seconds, "s", f"peak {mib:.0f} MiB")
     readings["Parquet"] = (parquet.stat().st_size / 1e6, "MB", f"{parquet.stat().st_size / items:.0f} bytes an item")
     (record_s, record), (parquet_s, values) = from_record(folder / "run"), from_parquet(parquet)
     check(record, values, samples)
@@ -128,7 +114,5 @@ def main(options: Options) -> Cases:
         readings = measured(Path(scratch), options.samples, options.metrics)
     about = {"case": f"{items} items with {options.metrics} scores", "n": items, "agreement": "equal values from both"}
     yield [
-        row
-        for name, (value, unit, note) in readings.items()
-        for row in figures({unit: value}, **about, variant=name, note=note)
+        r for name, (v, unit, note) in readings.items() for r in figures({unit: v}, **about, variant=name, note=note)
     ]

@@ -97,15 +97,10 @@ def measure(case: tuple[str, str, float, int, int], options: Options, rate: floa
         if options.device != "cpu":
             add_tf32(calls, agreement, "transformers", streams, expected)
         flops = operations(ours, codebooks) * frames * options.items
-        note = (
-            f"{options.threads} threads; floor {flops / rate:.3g} s: {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} "
-            f"GFLOP/s"
-        )
-        return race(
-            f"{name} search", calls, n=frames * options.items, repeats=options.repeats, device=options.device,
-            note=note,
-            agreement=agreement,
-        )  # fmt: skip
+        floor = f"floor {flops / rate:.3g} s: {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
+        about = {"n": frames * options.items, "repeats": options.repeats, "device": options.device}
+        note = f"{options.threads} threads; {floor}"
+        return race(f"{name} search", calls, **about, note=note, agreement=agreement)
 
 
 @bench(

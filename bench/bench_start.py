@@ -76,13 +76,8 @@ def score(folder: Path, count: int, repeats: int) -> Rows:
             times.append(both)
             values.append(mean_of(folder / f"run{k}") if out else float(printed))
         cpu_s, wall_s = np.median(times, axis=0)
-        rows += figures(
-            {"CPU s": float(cpu_s), "s": float(wall_s)},
-            case=f"si_sdr of {count} clips of 1 s",
-            variant=variant,
-            n=count,
-            repeats=repeats,
-        )
+        seconds, case = {"CPU s": float(cpu_s), "s": float(wall_s)}, f"si_sdr of {count} clips of 1 s"
+        rows += figures(seconds, case=case, variant=variant, n=count, repeats=repeats)
     worst([(values[0], value) for value in values], 1e-3, "si_sdr of the loop and of codec-bench")
     return rows
 

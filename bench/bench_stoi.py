@@ -11,7 +11,7 @@ import warnings
 from functools import partial
 
 import numpy as np
-from common import Cases, Options, bench, clips, race, worst
+from common import Cases, Options, bench, clips, noisy_pairs, race, worst
 from pystoi import stoi as pystoi
 from threadpoolctl import threadpool_limits
 
@@ -44,8 +44,7 @@ def main(options: Options) -> Cases:
     threadpool_limits(1)  # pystoi's matrix products would take every core
     warnings.simplefilter("ignore")  # pystoi's, of clips that are too short
     material, references = clips(options.recordings)
-    rng = np.random.default_rng(0)
-    pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
+    pairs = noisy_pairs(references)
     items = [Inputs(str(index), 16_000, y, x) for index, (x, y) in enumerate(pairs)]
     framed = [envelopes(x, y, 16_000) for x, y in pairs]
     for name, tolerance in TOLERANCE.items():

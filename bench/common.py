@@ -261,6 +261,12 @@ def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_00
     return f"{sum(map(len, signals)) / rate_hz:.1f} s of {name}", signals
 
 
+def noisy_pairs(signals: Sequence[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Each signal, and the same with a little seeded noise."""
+    rng = np.random.default_rng(0)
+    return [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in signals]
+
+
 SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 """Of the 2620 utterances of LibriSpeech's test-clean (5.4 h)."""
 
@@ -298,13 +304,7 @@ def batches(lengths_s: Sequence[float], budget_s: float) -> list[list[int]]:
 
 
 def in_own_process(program: str, *arguments: object) -> tuple[float, float]:
-    """Runs a program in a process of its own: its seconds and its peak memory in MiB.
-
-    `resource.getrusage` would begin with the peak of the process that started the program.
-
-    Raises:
-        SystemExit: it fails.
-    """
+    """Run a program in a new process; return seconds and peak MiB (not inherited)."""
     text = f"""
 import sys, time
 start = time.perf_counter()
@@ -320,6 +320,17 @@ finally:
         raise SystemExit(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
     seconds, peak_mib = done.stderr.rpartition("took ")[2].split()
     return float(seconds), float(peak_mib)
+
+
+def time_readers(run: Path, table: Path, systems: Sequence[str]) -> Iterator[tuple[str, float, float]]:
+    """Run `report`, `export` and `compare`: name, seconds and MiB of each.
+
+    Args:
+        run: the run folder. table: the exported file; its ending is the format. systems: those compared.
+    """
+    yield "report", *in_own_process(MAIN, "report", run, "--out", table.with_name("page.html"))
+    yield "export", *in_own_process(MAIN, "export", run, "--out", table, "--format", table.suffix[1:])
+    yield "compare", *in_own_process(MAIN, "compare", run, "--systems", ",".join(systems))
 
 
 def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:

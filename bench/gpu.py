@@ -25,7 +25,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -34,7 +33,6 @@ from typing import Any
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-CUBLAS = "libcublas.so.12"
 PART_S, LEAST_S = 540, 5
 """Seconds that a part may take, and those without which a step is not begun."""
 PATIENCE = 20
@@ -187,19 +185,6 @@ def run(
     return Outcome(step.name, state, time.monotonic() - start, lines[-1].strip()[:120] if lines else "")
 
 
-def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
-    """The environment, with another cuBLAS linked for CTranslate2 if 12 is missing."""
-    folders = [Path(each) for root in sys.path for each in Path(root).glob("nvidia/*/lib")]
-    if any((each / CUBLAS).exists() for each in folders):
-        return environment
-    others = sorted(file for each in folders for file in each.glob("libcublas.so.1[0-9]"))
-    if not others:
-        return environment
-    (folder / CUBLAS).symlink_to(others[-1])
-    sys.stderr.write(f"cuBLAS 12 is missing: {others[-1].name} is tried under its name\n")
-    return {**environment, "LD_LIBRARY_PATH": f"{folder}:{others[-1].parent}:{environment.get('LD_LIBRARY_PATH', '')}"}
-
-
 def main() -> int:
     """Runs the steps in order, and prints what became of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -213,17 +198,14 @@ def main() -> int:
     end = math.inf if options.pretend else time.monotonic() + limit_s
     count = gpus()
     outcomes = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        environment = with_cublas({**os.environ, "PYTHONPATH": path}, Path(folder))
-        chosen = [step for step in steps if not options.only or step.name in options.only]
-        reserved_s = sum(step.limit_s for step in chosen)
-        for step in chosen:
-            sys.stderr.write(f"-- {step.name} (at least {step.limit_s} s are kept for it)\n")
-            left_s, reserved_s = end - time.monotonic(), reserved_s - step.limit_s
-            outcomes.append(
-                run(step, environment, count, pretend=options.pretend, left_s=left_s, reserved_s=reserved_s)
-            )
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
+    chosen = [step for step in steps if not options.only or step.name in options.only]
+    reserved_s = sum(step.limit_s for step in chosen)
+    for step in chosen:
+        sys.stderr.write(f"-- {step.name} (at least {step.limit_s} s are kept for it)\n")
+        left_s, reserved_s = end - time.monotonic(), reserved_s - step.limit_s
+        outcomes.append(run(step, environment, count, pretend=options.pretend, left_s=left_s, reserved_s=reserved_s))
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
         print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.output}")

@@ -375,32 +375,27 @@ def written(text: str) -> str:
     return INLINE.sub(lambda match: match[1] + sentence(match[2]) + match[3], text)
 
 
+DATA_PAGE = f"""<!-- Written by bench/table.py from the rows. Do not edit: run the script. -->
+# What was measured
+
+Each file holds the rows of one bench, and each line below the row that stands for a claim. A bench appends rows
+(`append_rows` in `bench/common.py`); nobody edits or removes one. The id of a run ends in a digest of its rows, so
+`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.
+
+The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute was at most
+{QUIET_SHARE} of each core before the bench began. Complete means: the row and the one that it is compared with are from
+the same run, and both have a median and a spread. Where there are no such rows, the newest complete ones stand in, and
+the text says “{NOT_QUIET}”. A row of a changed tree (other than new rows and texts)
+stands for nothing. Lines of a table that begin with “the same” are one comparison: their rows have the commit, machine,
+size and precision of its first line, unless the claim says that size or precision `varies`.
+
+| claim | file | case | variant, against | run | state |
+|---|---|---|---|---|---|"""
+
+
 def data_page() -> str:
     """data/README.md: the rule, which row stands for which claim, and the runs."""
-    lines = [
-        "<!-- Written by bench/table.py from the rows. Do not edit: run the script. -->",
-        "# What was measured",
-        "",
-        "Each file holds the rows of one bench, and each line below the row that stands for a claim. A bench appends "
-        "rows",
-        "(`append_rows` in `bench/common.py`); nobody edits or removes one. The id of a run ends in a digest of its "
-        "rows, so",
-        "`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.",
-        "",
-        "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute "
-        "was at most",
-        f"{QUIET_SHARE} of each core before the bench began. Complete means: the row and the one that it is compared "
-        f"with are from the same",
-        "run, and both have a median and a spread. Where there are no such rows, the newest complete ones stand in, "
-        "and the text says",
-        f"“{NOT_QUIET}”. A row of a changed tree (other than new rows and texts) stands for nothing. Lines of a",
-        "table that begin with “the same” are one comparison: their rows have the commit, machine, size and precision "
-        "of its first line,",
-        "unless the claim says that size or precision `varies`.",
-        "",
-        "| claim | file | case | variant, against | run | state |",
-        "|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    lines = [DATA_PAGE]
     for claim in claims().values():
         measurement = standing(claim)
         run = "–" if measurement is None else measurement.row["run"]

@@ -261,9 +261,9 @@ def test_a_control_is_never_mistaken_for_a_result(of_listener, tmp_path):
     (tmp_path / "board.yaml").write_text(yaml.safe_dump({"version": 1, "summary": "one", "columns": [column]}))
     board = leaderboard(str(tmp_path / "board.yaml"), [folder])
     rows = {row.name: row for row in board.rows if not row.published}
-    mine = next(row for row in rows.values() if not row.apart)
-    others = [row for row in rows.values() if row.apart]
-    assert {row.apart for row in others} == {
+    mine = next(row for row in rows.values() if not row.deviations)
+    others = [row for row in rows.values() if row.deviations]
+    assert {row.deviations for row in others} == {
         ("control: text alone",),
         ("control: another sound",),
         ("control: options alone",),

@@ -91,20 +91,6 @@ def test_a_step_takes_what_no_later_one_needs():
     assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, reserved_s=60.0).state == "ended after 1 s"
 
 
-def test_another_cublas_is_linked_only_where_version_12_is_missing(tmp_path, monkeypatch):
-    site, links = tmp_path / "site", tmp_path / "links"
-    (site / "nvidia" / "cu13" / "lib").mkdir(parents=True)
-    links.mkdir()
-    (site / "nvidia" / "cu13" / "lib" / "libcublas.so.13").touch()
-    monkeypatch.setattr(gpu.sys, "path", [str(site)])
-    environment = gpu.with_cublas({}, links)
-    assert (links / "libcublas.so.12").resolve().name == "libcublas.so.13"
-    assert environment["LD_LIBRARY_PATH"].startswith(str(links))
-    (site / "nvidia" / "cublas" / "lib").mkdir(parents=True)
-    (site / "nvidia" / "cublas" / "lib" / "libcublas.so.12").touch()
-    assert gpu.with_cublas({}, links) == {}
-
-
 def test_the_step_of_tests_asks_for_the_files_that_have_tests_for_a_gpu():
     (step,) = [step for step in gpu.STEPS if step.name == "tests"]
     files = {os.path.basename(word) for word in step.words if word.endswith(".py")}

@@ -72,13 +72,11 @@ def write_transformers(
     heads: int = 2,
     seed: int = 0,
     end: float = 0.0,
-    ends_after: int | None = None,
 ) -> None:
     """Writes a checkpoint as transformers keeps it.
 
     Args:
         end: added to the logit of the end; larger makes transcripts shorter.
-        ends_after: number of tokens after which every transcript ends, for benches; None leaves it to `end`.
     """
     import torch
     from transformers import GenerationConfig, WhisperConfig, WhisperForConditionalGeneration
@@ -114,10 +112,6 @@ def write_transformers(
             output.k_proj.weight.normal_(0, 4 * d_model**-0.5)
             output.v_proj.weight.normal_(0, 4 * d_model**-0.5)
             output.out_proj.weight.normal_(0, 3 * d_model**-0.5)
-        if ends_after is not None:  # from that position on, the second column says that it is time
-            rows[:, 1] = 0.0
-            rows[stop, :2] = torch.tensor([-10.0, 5.0])
-            decoder.embed_positions.weight[ends_after + (1 if kind == "en" else 3) :, 1] = 1000.0
         encoder = net.model.encoder
         encoder.conv1.weight.normal_(0, 2 * n_mels**-0.5)
         encoder.conv2.weight.normal_(0, d_model**-0.5)
