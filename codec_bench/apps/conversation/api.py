@@ -200,7 +200,11 @@ def converse(
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
-    """Load the judge model, and return it with its name; or raise UserError."""
+    """Load the judge model; raises UserError if it is shut down or unsuitable.
+
+    Returns:
+        Its name, and the model.
+    """
     judge_options = options.get(name) or {}
     if not anyway:
         check_served(name, judge_options)
@@ -220,7 +224,10 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
 
 
 def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a run's request with this one; raises UserError if they differ."""
+    """Merge a stored request with this one; raises UserError if they differ.
+
+    Models and conversations may be added; `generation` counts the starts.
+    """
     before = _facts(folder)
     if not before:
         return {**identity, "generation": 1}
@@ -235,14 +242,18 @@ def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(run: Path) -> dict[str, Any]:
-    """Read the request in `run.json`, or {}; raises DamagedRecord."""
+    """Read the request stored in `run.json`; {} if missing; raises DamagedRecord."""
     facts, summary = (read_json(path) if path.exists() else {} for path in (run / "run.json", run / "summary.json"))
     check_states(run, facts, summary)
     return facts
 
 
 def _users_of(run: Path) -> dict[str, Session]:
-    """Load the first system's sessions with repeatable users, by conversation."""
+    """Load one complete session of each conversation of a run, whose user is repeated.
+
+    Raises:
+        UserError: the run has none.
+    """
     known = read_json(run / "run.json", hint="it is no run of `codec-bench converse`")
     users: dict[str, Session] = {}
     for system in known.get("systems", {}):
@@ -271,7 +282,7 @@ class _SystemRun:
     sounds: Sounds | None = None
 
     def about(self, talk: Conversation) -> dict[str, Any]:
-        """Facts that must match for a stored session to be reused, as JSON values."""
+        """Return what must be equal for a stored session to be reused, as JSON values."""
         identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})),
             "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
@@ -282,7 +293,7 @@ class _SystemRun:
         return identity
 
     def user(self, talk: Conversation) -> User:
-        """Create the user of a conversation."""
+        """Create the user of a conversation: scripted, recorded or repeated."""
         size = round(FRAME_S * self.model.rate_hz)
         if self.replayed is not None:
             recorded = self.replayed[talk.id]
@@ -308,7 +319,7 @@ class _SystemRun:
 
 
 async def _hold_all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
-    """Hold all missing sessions concurrently, and write each when it has ended."""
+    """Hold all sessions that are missing or failed, and write each when it has ended."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # Check all audio before the first request.
@@ -321,6 +332,7 @@ async def _hold_all(work: Sequence[_SystemRun], at_once: int, progress: Notify, 
     progress(0, len(jobs))
 
     async def held(one: _SystemRun, talk: Conversation) -> None:
+        """Hold one session if it is missing or failed, and write it."""
         nonlocal done
         folder, about = folder_of(one.run, one.system, talk.id), one.about(talk)
         before = read_session(folder, about)
@@ -353,7 +365,13 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 def _values(
     session: Session, folder: Path, talks: Mapping[str, Conversation], sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """Yield every value of a session; `sessions` are all of its system."""
+    """Yield every measured value of a session.
+
+    Args:
+        folder: of the session.
+        talks: the script's conversations by id.
+        sessions: all sessions of the same system by id, to compare with.
+    """
     words, talk = read_words(folder), talks.get(session.id)
     clean = folder.parent / talk.clean if talk is not None and talk.clean is not None else None
     yield from measure(session)
@@ -369,7 +387,12 @@ def _values(
 def _remeasure(
     run: Path, *, words: Feature | None, judge: tuple[str, Model] | None, page: bool, notify: Callable[[str], None]
 ) -> Conversations:
-    """Measure the sessions of a run folder, and write summary, event log and page."""
+    """Measure the stored sessions, and write summary, event log and page.
+
+    Args:
+        words: a recogniser that transcribes the sessions first; None uses stored words.
+        judge: name and model that are asked for missing verdicts; None asks for none.
+    """
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}

@@ -57,7 +57,7 @@ def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str,
 
 
 def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
-    """Summarise one measure: mean or quantiles with intervals, counts, and reasons."""
+    """Summarise one measure over sessions: mean or quantiles with intervals, counts."""
     measure, of_measure = MEASURES[name], [value for value in values if value.measure == name]
     there = [value for value in of_measure if value.value is not None]
     numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
@@ -92,7 +92,7 @@ def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
 
 
 def _lateness(sessions: Sequence[Session]) -> dict[str, Any]:
-    """Summarise how late frames were sent, in milliseconds, over all sessions."""
+    """Return p50, p99 and maximum of the delays of sent frames in ms, of all sessions."""
     late = [session.late_s for session in sessions if session.sent_s]
     if not late:
         return {"frames": 0}
@@ -124,7 +124,7 @@ class Quantile:
 def quantile(
     values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None, level: float = LEVEL
 ) -> Quantile | None:
-    """Compute a quantile of finite values with its confidence interval.
+    """Compute a quantile with its confidence interval; None without values.
 
     Args:
         share: of the values at or below the quantile, 0 to 1.
@@ -159,7 +159,7 @@ def _at(ordered: np.ndarray, share: float) -> float:
 
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
-    """Describe the least cost of planned sessions; empty for a model without prices."""
+    """Describe the least cost of sessions of so many seconds; empty without prices."""
     if model.prices is None or not model.prices.has_prices or not seconds:
         return ""
     sound_s = sum(seconds)
@@ -173,7 +173,7 @@ def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
 
 
 def priced(model: Partner, session: Session) -> dict[str, float]:
-    """Return the usage of a session, with its cost where prices and counts give one."""
+    """Return a session's usage, with its cost if the model has prices."""
     if model.prices is None or not session.sent_s:
         return session.usage
     sent = {"sent_audio_s": session.duration_s} if model.prices.has_price("audio_minute") else {}
@@ -181,7 +181,7 @@ def priced(model: Partner, session: Session) -> dict[str, float]:
 
 
 def cost_words(system: Mapping[str, Any]) -> str:
-    """Describe the cost of a system's sessions; empty without any."""
+    """Describe the cost of a summarised system's sessions; empty if none has a cost."""
     if not system["priced"]:
         return ""
     usage, count = system["usage"], sum(system["sessions"].values())
@@ -194,7 +194,7 @@ def cost_words(system: Mapping[str, Any]) -> str:
 
 
 def rows(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Build the rows: measure, unit, and each system's values with counts."""
+    """Build the table's rows: measure, unit, and a text for each system."""
     out = []
     for name, measure in MEASURES.items():
         summaries = [one["measures"][name] for one in summary["systems"].values()]
@@ -204,7 +204,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def cell(entry: Mapping[str, Any]) -> str:
-    """Format a value with its interval, or quantiles, with the number of values."""
+    """Format a measure's summary: value or quantiles, with interval and count."""
     if not entry["n"]:
         return "–"
     if "value" in entry:
@@ -221,7 +221,7 @@ def _with_ends(one: Mapping[str, Any], places: int) -> str:
 
 
 def sentences(summary: Mapping[str, Any]) -> list[str]:
-    """List the notes on the table."""
+    """List the notes on the table: quantiles, sessions, delays, costs and failures."""
     out = [
         "Latencies are counted in seconds from the last frame with speech; a cell with three numbers holds the median, "
         "the 90th and the 99th percentile, with 95 % intervals over sessions where there are values enough."

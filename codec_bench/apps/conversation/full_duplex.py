@@ -70,7 +70,11 @@ def script_of(folder: Path) -> Script:
 
 
 def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterator[dict[str, Any]]:
-    """Yield the conversations of one sample folder, as mappings for `Conversation`."""
+    """Yield the conversations of one sample folder, as mappings for `Conversation`.
+
+    Args:
+        people: people's backchannels by sample name.
+    """
     name = "-".join(sample.relative_to(folder).parts) or sample.name
     about = {"id": name, "recording": str((sample / "input.wav").absolute())}
     files = {path.name for path in sample.iterdir()}
@@ -105,7 +109,12 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
 
 
 def _with_event(kind: str, times: Sequence[float], texts: tuple[str, str]) -> list[dict[str, Any]]:
-    """Describe a turn up to an event, and the event."""
+    """Describe two spans of a recording: the first turn, and the event that follows.
+
+    Args:
+        times: begin and end of the event in seconds.
+        texts: of the turn and of the event.
+    """
     begin_s, end_s = times
     first = {"begin_s": 0, "end_s": begin_s, "text": texts[0]}
     return [first, {"kind": kind, "begin_s": begin_s, "end_s": end_s, "text": texts[1]}]
@@ -134,7 +143,7 @@ def _activity() -> Any:
 
 
 def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
-    """Find speech by silero-vad with its defaults, in seconds, in 16-bit samples."""
+    """Find speech in 16-bit samples by silero-vad with its defaults, as spans in s."""
     signal = resample(samples.astype(np.float32) / 32768, rate_hz, 16_000)
     (probabilities,) = _activity().compute([signal])
     if not isinstance(probabilities, dict):
@@ -162,7 +171,7 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
 
 
 def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
-    """Jensen-Shannon distance of model's and people's backchannels; 1 without any."""
+    """Jensen-Shannon distance of backchannel times from people's; 1 if there are none."""
     from scipy.spatial.distance import jensenshannon
 
     if not stretches:
@@ -175,7 +184,7 @@ def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: 
 
 
 def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
-    """Return where a model overlaps the user, and where it answers, by version 1.5.
+    """Return where a model overlaps the user, and the gaps before its answers (v1.5).
 
     Gaps up to 0.6 s of the user and 0.5 s of the model are bridged. Of several that end at the same millisecond the
     shortest counts.
@@ -251,7 +260,11 @@ def read_chunks(path: Path) -> list[Chunk] | None:
 def official_values(
     session: Session, words: Sequence[Word] | None, talk: Conversation | None = None
 ) -> Iterator[Value]:
-    """Yield the measures of Full-Duplex-Bench v1 and v1.5 for a session."""
+    """Yield the measures of Full-Duplex-Bench v1 and v1.5 that apply to a session.
+
+    Args:
+        words: times of the model's words; None yields no measures of words.
+    """
     if session.status != "ok":
         return
     if talk is not None and talk.recording is not None:

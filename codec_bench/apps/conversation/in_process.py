@@ -124,6 +124,7 @@ class _Turns(_ProcessLine):
         self._answer: asyncio.Task[None] | None = None
 
     def take(self, frame: bytes) -> None:
+        """Receive one frame of the user; detects speech, and the end of a turn."""
         samples = np.frombuffer(frame, "<i2").astype(np.float32) / 32768
         self._pending.append(samples)
         for speech in self.detector.push(samples):
@@ -138,7 +139,7 @@ class _Turns(_ProcessLine):
                 await self._answer
 
     def _speech(self) -> None:
-        """On a window of user speech: open the turn, cancel the answer, stop playback."""
+        """Handle a window of user speech: open the turn, cancel the answer, stop playback."""
         self._speech_s += self.detector.window_s
         self._quiet_s = 0.0
         if self._speech_s < LEAST_S:
@@ -171,7 +172,7 @@ class _Turns(_ProcessLine):
             self._out.put_nowait(_failed(error))
 
     async def _spoken(self, samples: np.ndarray) -> None:
-        """Request the model's answer to a complete user turn, and emit its audio."""
+        """Request the model's answer to the samples of a user turn, and emit its audio."""
         turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
         system_message = (Message("system", (self.instructions,)),) if self.instructions else ()
         response, sound = await self.cascade.spoken(f"turn-{self._number}", (*system_message, *self._history, turn))
@@ -276,7 +277,11 @@ class CascadeSession(InProcess):
         return _Turns(self)
 
     async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:
-        """Return the response to a turn with its audio, synthesised if it is text."""
+        """Return the model's response, and its audio, which is synthesised from a text.
+
+        Raises:
+            RequestFailed: there is no response or no audio.
+        """
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
             response = _there(await self.model.ask(request), "turn_not_answered")

@@ -68,7 +68,13 @@ class SessionQuestion:
 def questions(
     session: Session, folder: Path, talk: Conversation | None, clean: Path | None, judge: str
 ) -> Iterator[SessionQuestion]:
-    """Yield requests about a session; `clean` is the folder without the event."""
+    """Yield the requests to a judge about a session, by its transcripts.
+
+    Args:
+        folder: of the session.
+        clean: of the session without the event, if there is one.
+        judge: name of the model.
+    """
     chunks = read_chunks(folder / WORDS) if session.status == "ok" else None
     if talk is None or chunks is None:
         return
@@ -110,7 +116,11 @@ def _lines(chunks: Sequence[Chunk]) -> str:
 
 
 async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: Callable[[str], None]) -> None:
-    """Request missing verdicts, and store each on arrival; raises UserError."""
+    """Request missing verdicts, and store each; equal requests reuse stored ones.
+
+    Raises:
+        UserError: the judge cannot be started or used.
+    """
     todo = [one for one in questions if not _read_verdict(one)]
     for answered in questions:
         if answered not in todo and (held := _read(answered.folder)) is not None:
@@ -126,6 +136,7 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
             return await judge.ask(request)
 
     async def one(question: SessionQuestion) -> None:
+        """Request the verdict on one question, and store it."""
         replies = {request.id: await ask(request) for request in question.requests}
         score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
@@ -181,7 +192,10 @@ def _read(folder: Path) -> Mapping[str, Any] | None:
 
 
 def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Iterator[Value]:
-    """Yield a session's stored verdict: its rating, or 1 or 0 for each behaviour.
+    """Yield the values of a session's verdict: a rating, or 1 or 0 for each behaviour.
+
+    Args:
+        clean: folder of the session without the event.
 
     Raises:
         DamagedRecord: the verdict belongs to other words, or to another session.
@@ -258,7 +272,7 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuest
 
 
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
-    """Build the answer to judge: the transcript after the question, accepted answers."""
+    """Build the answer to judge: words after the question began, and accepted answers."""
     begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
     answer = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
     return Answer(session.id, answer, talk.references)

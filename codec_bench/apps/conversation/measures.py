@@ -132,7 +132,7 @@ def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
 
 
 def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
-    """Split the model's speech into turns and backchannels, each as (begin, end) in s."""
+    """Split the model's speech into (turns, backchannels), each as (begin, end) in s."""
     floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
     turns: list[Stretch] = []
     short: list[Stretch] = []
@@ -156,7 +156,7 @@ class _SessionTurns:
         self.user_turns = [(n, event) for n, event in enumerate(session.events) if event.speech]
 
     def values(self) -> Iterator[Value]:
-        """Yield every value."""
+        """Yield every value of the session's measures."""
         pauses = 0
         for order, (number, event) in enumerate(self.user_turns):
             until_s = self.session.duration_s
@@ -183,7 +183,7 @@ class _SessionTurns:
         return Value(self.session.id, index, name, None if value is None else round(value, 6), at_s, reason)
 
     def _answer_values(self, number: int, event: UserEvent, until_s: float) -> Iterator[Value]:
-        """Yield turn-taking and latency of the answer to an event, until the next event."""
+        """Yield turn-taking and latency of the answer to an event, up to `until_s`."""
         first_s, last_s = event.speech[0][0], event.speech[-1][1]
         inside = [turn for turn in self.turns if first_s < turn[0] < last_s]
         after = [turn for turn in self.turns if last_s <= turn[0] < until_s]
@@ -220,7 +220,7 @@ class _SessionTurns:
         yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
 
     def _continues_speaking(self, number: int, event: UserEvent) -> Value:
-        """Whether the model kept talking through a backchannel, cough or aside."""
+        """Measure whether the model spoke on through a backchannel, cough or aside."""
         begin_s = event.speech[0][0]
         turn = self._spoken_at(begin_s)
         if turn is None:
@@ -236,7 +236,7 @@ class _SessionTurns:
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 
     def _session_values(self) -> Iterator[Value]:
-        """Yield overlap and backchannel rate, or for a silent user whether it was silent."""
+        """Yield overlap and backchannel rate, or for a silent user the model's silence."""
         floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.user_turns]
         user = [interval for _, event in self.user_turns for interval in event.speech]
         model = sorted([*self.turns, *self.short])

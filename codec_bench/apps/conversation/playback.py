@@ -55,7 +55,11 @@ class Playback:
     _active: list[int] = field(default_factory=list)
 
     def add(self, at_s: float, samples: np.ndarray, answer: str, item: str) -> None:
-        """Add 16-bit audio that came at a time; raises TooMuch beyond `most_s`."""
+        """Append 16-bit audio that came at `at_s`, to play after earlier audio.
+
+        Raises:
+            TooMuch: it ends after `most_s`.
+        """
         begin = max(self.end, round(at_s * self.rate_hz))
         end = begin + samples.size
         if end > self.most_s * self.rate_hz:
@@ -70,7 +74,10 @@ class Playback:
         self._items.setdefault(item, []).append((begin, end))
 
     def stop(self, at_s: float) -> tuple[str, float] | None:
-        """Discard waiting audio; returns the playing item, and its seconds played."""
+        """Discard unplayed audio; return the item that played, and its seconds played.
+
+        None if nothing was left to play.
+        """
         now = round(at_s * self.rate_hz)
         if now >= self.end:
             return None
@@ -110,7 +117,7 @@ class Playback:
         return is_marked or now_s - self.last_speech_end_s() >= ends_s
 
     def track(self, end: int, begin: int = 0) -> np.ndarray:
-        """Return the samples from `begin` to `end`, 16 bits `(samples,)`, gaps as silence."""
+        """Return samples from `begin` to `end`, int16 `(samples,)`, with gaps as silence."""
         out = np.zeros(end - begin, np.int16)
         segment = self._track[begin:end]
         out[: segment.size] = segment

@@ -139,6 +139,7 @@ class Conversation(Strict):
 
     @model_validator(mode="after")
     def _something(self) -> Conversation:
+        """Validate that it has turns, silence or a recording, and only one of them."""
         if [bool(self.turns), self.silence_s is not None, self.recording is not None].count(True) != 1:
             raise ValueError("expected one of 'turns', 'silence_s' and 'recording'")
         if self.recording is None and (self.said or self.backchannels):
@@ -207,6 +208,7 @@ class Script(Strict):
 
     @model_validator(mode="after")
     def _some(self) -> Script:
+        """Validate that the script has conversations, and ids that differ."""
         if not self.conversations and not self.draw:
             raise ValueError("expected 'conversations' or 'draw'")
         ids = [one.id for one in self.conversations]
@@ -258,7 +260,7 @@ def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
 
 
 def _draw(name: str, drawn: DrawnConversations, sounds: list[str], random: np.random.Generator) -> Conversation:
-    """Draw one conversation of a form: its utterances, and its number from `between`."""
+    """Draw a conversation of a form: utterances of `sounds`, a number in `between`."""
     value = round(float(random.uniform(*drawn.between)), 2)
     if drawn.form == "silence":
         return Conversation(id=name, silence_s=value)

@@ -121,7 +121,7 @@ class LiveService(SocketPartner[OpenAiLive]):
         return append_message(b64encode(samples).decode("ascii"))
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """Implement `SocketPartner.read`."""
+        """Parse one event of the service; raises as `SocketPartner.read`."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -146,7 +146,7 @@ class GeminiService(SocketPartner[GeminiLive]):
         return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={self.rate_hz}","data":"{data}"}}}}}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """Implement `SocketPartner.read`."""
+        """Parse one event of the service, as `SocketPartner.read` does."""
         content = event.get("serverContent") or {}
         parts = (content.get("modelTurn") or {}).get("parts") or ()
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]

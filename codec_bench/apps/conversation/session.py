@@ -91,7 +91,7 @@ class Session:
         return self.user.size / self.rate_hz
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values, without the tracks."""
+        """Convert to JSON values, without the audio tracks."""
         facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*TRACKS, "events", "packets")}
         packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
         reason = to_json({"reason": self.reason})
@@ -99,7 +99,7 @@ class Session:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
-        """Restore from `as_dict` and the tracks."""
+        """Restore a session from the values of `as_dict`, and its audio tracks."""
         values: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
         values |= from_json({name: facts[name] for name in ("reason", "reason_code") if name in facts})
         session = cls(**{**values, **tracks})
@@ -242,7 +242,7 @@ async def hold_conversation(
 
 
 def _close(held: Session, playback: Playback, user: User) -> None:
-    """Complete a finished session, and refuse one that was too slow."""
+    """Add tracks and packets to a finished session, and refuse it if it was too slow."""
     length = len(held.sent_s) * round(held.frame_s * held.rate_hz)
     held.user, held.clean = (track[:length] for track in user.tracks())
     held.packets, held.stops = playback.packets, playback.stops
@@ -255,7 +255,7 @@ def _close(held: Session, playback: Playback, user: User) -> None:
 
 
 def too_slow(late_s: np.ndarray, frame_s: float) -> Diagnostic | None:
-    """Why lateness `(frames,)` disqualifies a session; None if it does not."""
+    """Return why late frames disqualify a session; None if they do not."""
     if not late_s.size:
         return None
     p99, most = float(np.quantile(late_s, 0.99)), float(late_s.max())
@@ -370,7 +370,12 @@ async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], longest_s: float) -> None:
-    """Send the user's frames in real time until the user ends the session."""
+    """Send the user's frames in real time until the user ends the session.
+
+    Args:
+        tasks: of the connection; their errors are raised here.
+        longest_s: a longer session fails.
+    """
     frame_s, number = line.held.frame_s, 0
     # Stagger the frames of sessions that begin together.
     line.start_s = line.loop.time() + frame_s * float(random_of(0, line.held.id).random())
@@ -405,7 +410,7 @@ class NetworkLink:
         self._last_s = 0.0
 
     def put(self, message: Any) -> None:
-        """Send a message."""
+        """Send a message, to be received after the simulated delay, jitter and losses."""
         late_s = self.network.delay_s + self.network.jitter_s * self.random.random()
         while self.random.random() < self.network.loss:
             late_s += self.network.again_s

@@ -29,7 +29,7 @@ def folder_of(run: Path, system: str, name: str) -> Path:
 
 
 def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> None:
-    """Write a session atomically; `about` identifies it."""
+    """Write a session atomically; `about` is what must be equal for its reuse."""
     import soundfile
 
     with on_disk("file_not_writable", path=folder):
@@ -120,6 +120,7 @@ def _number(facts: Mapping[str, Any]) -> int:
 
 
 def _track(folder: Path, name: str) -> np.ndarray:
+    """Read a track as int16 `(samples,)`; empty if it has no file."""
     import soundfile
 
     path = folder / f"{name}.flac"

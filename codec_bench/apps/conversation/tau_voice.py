@@ -56,7 +56,7 @@ def tau_voice(session: Session) -> Iterator[Value]:
 
 
 def ticks_of(session: Session) -> list[Tick]:
-    """Convert a session to ticks."""
+    """Convert a session to ticks: who speaks in each `TICK_S`, and which event begins."""
     windows = np.zeros((2, -(-session.user.size * 100 // session.rate_hz)), bool)
     user, model = windows
     for event in session.events:
@@ -87,7 +87,7 @@ def _mark(windows: np.ndarray, stretch: Stretch) -> None:
 
 
 def find_events(ticks: Sequence[Tick]) -> Iterator[VoiceEvent]:
-    """Yield every value of ticks."""
+    """Yield the values of all measures, from a session's ticks."""
     if len(ticks) > 1 and ticks[-1].user and not ticks[-2].user:
         ticks = ticks[:-1]  # what their simulated user ends a conversation with
     user, model = _runs([tick.user for tick in ticks]), _runs([tick.model for tick in ticks])
@@ -115,7 +115,11 @@ def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run])
 
 
 def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
-    """Yield how the model reacts to user speech: it yields, goes on, or answers."""
+    """Yield how the model reacts to user speech: it yields, goes on, or answers.
+
+    Args:
+        begin, end: of the speech, in ticks; so are the pairs in `model`.
+    """
     asides = {tick.aside for tick in ticks[begin:end]}
     aside = next((one for one in ASIDES if one in asides), "")
     if ticks[begin].model:

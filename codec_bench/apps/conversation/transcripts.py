@@ -32,7 +32,7 @@ EARLY_S = 0.1
 
 
 def load_timed(name: str, device: str) -> Feature:
-    """Load a recogniser with word times; raises UserError if unsuitable."""
+    """Load a recogniser by name; raises UserError if it gives no word times."""
     # Some recognisers' default GPU kernels do not align words.
     feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
@@ -61,6 +61,7 @@ def _is_written(path: Path, recogniser: Feature) -> bool:
 
 
 def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) -> None:
+    """Write words with times to a file, with the recogniser and a hash of the session."""
     chunks = [{"text": word, "timestamp": [begin, end]} for word, begin, end in words]
     text = " ".join(word for word, _, _ in words)
     session = content_hash(path.parent / FACTS)
@@ -69,7 +70,7 @@ def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) 
 
 
 def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
-    """Count the words after a stop, by transcribing the discarded rest."""
+    """Count the words cut by a stop, by transcribing the audio that was discarded."""
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
     sizes = [round(end * session.output_rate_hz) - round(at * session.output_rate_hz) for at, end in session.stops]
@@ -89,7 +90,11 @@ def _transcribe(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Na
 
 
 def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> Iterator[Value]:
-    """Yield the latency to the first word of each answer, and words cut at each stop."""
+    """Yield the latency to the first word of each answer, and words cut at each stop.
+
+    Args:
+        words: times of the model's words; None yields nothing.
+    """
     if session.status != "ok" or words is None:
         return
     user_turns = [(number, event) for number, event in enumerate(session.events) if event.speech]

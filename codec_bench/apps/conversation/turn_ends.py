@@ -52,7 +52,7 @@ class _Windows:
         self._rest = np.zeros(0, np.float32)
 
     def complete(self, samples: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the complete windows."""
+        """Add samples, and yield the windows that are now complete; the rest is kept."""
         rest = np.concatenate([self._rest, samples])
         count = rest.size // self.size
         self._rest = rest[count * self.size :]
@@ -116,7 +116,7 @@ class TurnEnd:
 
     @classmethod
     def parse(cls, text: str) -> TurnEnd:
-        """Parse a rule; raises UserError for an unknown name or a bad number."""
+        """Parse `DETECTOR:SECONDS`; raises UserError for an unknown name or a bad number."""
         name, _, number = text.partition(":")
         try:
             seconds = float(number)
@@ -137,7 +137,7 @@ class TurnEnd:
 
 
 def levels_dbfs(samples: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Compute the RMS in dB of full scale `(windows,)`, zero-padded at the end."""
+    """Compute the RMS of each window in dB of full scale; the last is zero-padded."""
     size = round(WINDOW_S * rate_hz)
     signal = samples.astype(np.float64) / (32768.0 if samples.dtype == np.int16 else 1.0)
     if signal.size % size:
@@ -152,7 +152,11 @@ def user_threshold_dbfs(levels: np.ndarray) -> float:
 
 
 def stretches(active: np.ndarray, *, bridged_s: float = BRIDGED_S) -> list[Stretch]:
-    """Return (begin, end) of speech in s, from flags of active windows `(windows,)`."""
+    """Return (begin, end) of speech in s, from flags of active windows `(windows,)`.
+
+    Args:
+        bridged_s: shorter gaps are bridged.
+    """
     edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
     runs: list[list[int]] = []
     for begin, end in edges.reshape(-1, 2):

@@ -89,7 +89,7 @@ class Sounds:
         return to_signal(audio, self.rate_hz)
 
     def contents(self, talk: Conversation) -> dict[str, str]:
-        """Hash the sounds of a conversation, by name."""
+        """Hash the content of a conversation's sounds, by id or path."""
         pieces = [utterance.sound for event in talk.turns for utterance in event.say]
         background = None if talk.background is None or talk.background.sound == "white" else talk.background.sound
         names = {name for name in (*pieces, talk.recording, background) if name}
@@ -146,7 +146,7 @@ class ScriptedUser:
         self._next, self._playing = 0, -1
 
     def frame(self, number: int, playback: Playback) -> np.ndarray | None:
-        """Implement `User.frame`."""
+        """Return the 16-bit samples of a frame, and begin due events; None at the end."""
         now_s = number * self.size / self.rate_hz
         if self._is_over(now_s, playback):
             return None
@@ -172,7 +172,7 @@ class ScriptedUser:
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
     def _begins(self, now_s: float, playback: Playback) -> bool:
-        """Whether the next event begins now or is skipped; never during another one."""
+        """Begin the next event if it is due; whether it began, or was skipped."""
         event, before_s = self.talk.turns[self._next], self._last_end_s()
         if event.at_s is not None:
             return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._start_turn(now_s)
@@ -203,6 +203,7 @@ class ScriptedUser:
         return True
 
     def _start_turn(self, now_s: float) -> bool:
+        """Set the times of the next event to begin at `now_s`, and play it; returns True."""
         utterance, event = self.utterances[self._next], self.events[self._next]
         event.begin_s, event.end_s = now_s, now_s + utterance.samples.size / self.rate_hz
         event.speech = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in utterance.speech]
@@ -211,6 +212,7 @@ class ScriptedUser:
         return True
 
     def _frame_at(self, at: int) -> np.ndarray:
+        """Return the user's speech in the frame from sample `at`, without background."""
         out = np.zeros(self.size, np.float32)
         begin_s = self.events[self._playing].begin_s if self._playing >= 0 else None
         if begin_s is not None:
@@ -276,7 +278,7 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Rep
 
 
 def _background(script: Script, talk: Conversation, sounds: Sounds, utterances: list[Utterance]) -> Any:
-    """Return a function of (begin, length) for the background's samples."""
+    """Return a function of (begin, length) in samples that gives the background noise."""
     background = talk.background
     if background is None:
         return lambda begin, length: np.float32(0.0)

@@ -34,7 +34,10 @@ TRIMMED = 0.05
 def voice(
     session: Session, folder: Path, talk: Conversation | None, sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """Yield speech rate, pitch, intensity and UTMOSv2 around a scripted event."""
+    """Yield speech rate, pitch, intensity and UTMOSv2 before and after an event.
+
+    They are also measured in the session without the event, if `sessions` has it.
+    """
     words = read_words(folder) if session.status == "ok" and talk is not None and talk.clean is not None else None
     if talk is None or talk.clean is None or words is None:
         return
@@ -91,7 +94,12 @@ def intensity(signal: np.ndarray) -> tuple[float, float] | str:
 
 
 def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: Diagnostic) -> tuple[float, float] | str:
-    """Mean and standard deviation of a Praat analysis over masked values, or a reason."""
+    """Return mean and standard deviation of a Praat analysis, or a reason.
+
+    Args:
+        of, mask: the analysis, and which of its values count.
+        otherwise: the reason if none does.
+    """
     missing = UserError("needs_parselmouth")
     parselmouth = optional_package("parselmouth", missing)
     try:
@@ -105,7 +113,7 @@ def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: Diagnostic) -> tu
 
 
 def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | str]:
-    """Return the values of a part by name, or reasons."""
+    """Return the values of one part of a session by name, each a number or a reason."""
     if not signal.size:
         return dict.fromkeys(VOICE, Diagnostic("nothing_of_part"))
     speech = speech_alone(signal)
@@ -137,6 +145,7 @@ def release_utmos() -> None:
 
 
 def _mos(speech: np.ndarray) -> float | str:
+    """Return the UTMOSv2 score of speech, or a reason."""
     feature = _load_utmos()
     if isinstance(feature, str):
         return feature
@@ -145,7 +154,7 @@ def _mos(speech: np.ndarray) -> float | str:
 
 
 def trimmed_mean(values: Sequence[float]) -> float:
-    """Average values from the 5th to the 95th percentile; below three values, all."""
+    """Average the values between the 5th and 95th percentile; all if fewer than three."""
     held = np.asarray(values, np.float64)
     if held.size >= 3:
         low, high = np.percentile(held, [100 * TRIMMED, 100 - 100 * TRIMMED])

@@ -88,7 +88,7 @@ def _both(session: Session) -> np.ndarray:
 
 
 def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) -> dict[str, Any]:
-    """Describe the drawing of a session; x is in units of the picture."""
+    """Build the data of a session's drawing; x is in units of the picture."""
     scale = WIDTH / max(session.duration_s, 1e-3)
     turns, short = turns_of(session)
     user = [(stretch, event.kind) for event in session.events for stretch in event.speech]
@@ -126,7 +126,7 @@ def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
 
 
 def _wave(samples: np.ndarray, middle: int) -> str:
-    """Return the waveform of column peaks as a path around `middle`."""
+    """Return a waveform as an SVG path of peaks around the height `middle`."""
     if not samples.size:
         return ""
     size = -(-samples.size // _COLUMNS)
@@ -139,7 +139,7 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """Positions by system, for each measure with two values besides 0 and 1."""
+    """Build strip plots: all values of each measure by system, if they vary."""
     out = []
     for name, measure in MEASURES.items():
         by_system = {
