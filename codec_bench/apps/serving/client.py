@@ -104,7 +104,11 @@ class RemoteScorer:
     def _call(
         self, method: str, path: str, body: bytes | None = None, kind: str = "application/octet-stream"
     ) -> dict[str, Any]:
-        """Send a request, retried while the queue is full; returns the JSON reply."""
+        """Send a request, retried while the queue is full; returns the JSON reply.
+
+        Raises:
+            BadItem, QueueFull, UserError: the service refuses the item, stays full, or cannot be reached.
+        """
         headers = {"Content-Type": kind}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"

@@ -74,6 +74,7 @@ def serve(
 
 
 async def _serve(service: object, host: str, port: int) -> None:
+    """Run the service until SIGTERM or SIGINT."""
     from codec_bench.apps.serving.server import Service, run_service
 
     assert isinstance(service, Service)

@@ -150,7 +150,7 @@ def audio_bytes(audio: AudioInput, name: str) -> bytes:
 
 
 def _check_header(data: bytes, name: str) -> None:
-    """Check the length if the header states it; else the decoding worker does."""
+    """Check length, channels and rate if the header can be read; raises BadItem."""
     import soundfile
 
     try:
@@ -175,7 +175,11 @@ def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
 
 
 def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
-    """Encode float samples as 32-bit float WAV; raises BadItem."""
+    """Encode samples, `(samples,)` or `(channels, samples)`, as 32-bit float WAV.
+
+    Raises:
+        BadItem: they are empty, not finite, or beyond a limit.
+    """
     import soundfile
 
     array = np.atleast_2d(np.asarray(samples, np.float32))

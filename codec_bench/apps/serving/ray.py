@@ -69,7 +69,7 @@ class Arguments(BaseModel):
 
 
 def deployment(options: Arguments | dict[str, Any]) -> serve.Application:
-    """Build the application, for `serve run`, a file of Ray Serve, or `serve.run`.
+    """Build the Ray Serve application; by default it has a replica for each GPU.
 
     Args:
         options: of the service, as `Arguments` or as the texts of a command line.
@@ -98,7 +98,7 @@ class References:
         self._references: dict[str, tuple[bytes, bytes]] = {}
 
     async def put(self, id: str, data: bytes) -> bool:
-        """Store a reference; returns whether it fits into the store."""
+        """Store a reference, replacing one of this id; False if there is no room."""
         if not fits_references({name: known for name, (_, known) in self._references.items()}, id, data):
             return False
         self._references[id] = blake2b(data, digest_size=16).digest(), data
@@ -135,7 +135,11 @@ class ClusterService(Service):
         return await Service._result(self, item, wait=wait)
 
     async def _fetch(self, id: str) -> bytes:
-        """Bytes of a stored reference, cached here and checked by its digest."""
+        """Return the bytes of a stored reference; only changed ones are transferred.
+
+        Raises:
+            BadItem: none is stored under this id.
+        """
         digest, data = self.fetched.pop(id, (None, b""))
         entry = await self.shared.get.remote(id, digest)
         if entry is None:
@@ -193,7 +197,7 @@ class Replica:
             raise RuntimeError("the scorer has ended")
 
     async def close(self) -> None:
-        """Finish waiting items."""
+        """Finish waiting items, and end the service and its workers."""
         self._stop.set()
         if self._address is not None:
             await self._running

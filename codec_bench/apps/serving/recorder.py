@@ -67,7 +67,11 @@ class Recorder:
         self._thread.shutdown()
 
     def _open(self, folder: str | os.PathLike[str], plan: Plan, options: Mapping[str, Mapping[str, Any]]) -> RunWriter:
-        """Open the run folder for writing, with metrics and settings as its fingerprint."""
+        """Open the run folder for writing; raises UserError if it has other metrics.
+
+        Args:
+            options: settings by metric or feature; they identify the record too.
+        """
         metrics = {
             n: f"{m.protocol} {code_hash(n)}" if is_custom_code(n) else m.protocol for n, m in plan.metrics.items()
         }

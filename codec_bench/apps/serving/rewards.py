@@ -65,7 +65,7 @@ class Transform(BaseModel):
         return self
 
     def apply(self, x: float) -> float:
-        """Apply this step."""
+        """Return the transformed value."""
         if self.clip is not None:
             return min(max(x, self.clip[0]), self.clip[1])
         if self.linear is not None:
@@ -165,7 +165,7 @@ def flag_code(score: Score) -> str | None:
 
 
 def _has_value(score: Score) -> bool:
-    """Whether a value describes the audio; that of silence does not."""
+    """Whether a score has a usable value; that of a silent estimate is not."""
     flag = score.detail.get("flag")
     is_doubtful = isinstance(flag, Diagnostic) and flag.severity == "error"
     return score.value is not None and score.denominator != 0 and not is_doubtful
@@ -177,7 +177,11 @@ def _is_refused(score: Score | None) -> bool:
 
 
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
-    """Compute the weighted sum of the terms over an item's scores; raises NoReward."""
+    """Compute the weighted sum of the terms over an item's scores.
+
+    Raises:
+        NoReward: a value is missing without a substitute, the input lacks something, or the sum is not finite.
+    """
     terms: dict[str, float] = {}
     missing: dict[str, str] = {}
     values = {name: s.value for name, s in scores.items() if s.value is not None and _has_value(s)}

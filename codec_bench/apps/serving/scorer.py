@@ -50,7 +50,7 @@ RESERVED_FILES = 256
 
 
 def _room_for_files() -> int:
-    """Return the limit of open items, after raising the file limit."""
+    """Raise the process's limit of open files; return how many items may be open."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -172,7 +172,7 @@ class Scorer:
         """Queue an item for scoring; the returned future gets its `Result`.
 
         Args:
-            then: whether nobody waits for it any more; called before it is scored.
+            then: called before it is scored; True cancels the item, because nobody waits for it.
 
         Raises:
             BadItem: the item cannot be scored.
@@ -209,6 +209,7 @@ class Scorer:
         start = monotonic()
 
         def done(record: ItemRecord) -> None:
+            """Free the item's memory, record it, and set the future's result."""
             self._release(files, size)
             self._count(record)
             if self._recorder is not None:
@@ -228,6 +229,7 @@ class Scorer:
         )  # fmt: skip
 
         def is_cancelled() -> bool:
+            """Whether the item was cancelled; then its memory is freed."""
             if not (future.cancelled() or (then is not None and then())):
                 return False
             self._release(files, size)
@@ -243,7 +245,10 @@ class Scorer:
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Score items together and wait; an item that cannot be scored gets failed scores."""
+        """Score items together, and wait for results in order, even if the queue is full.
+
+        An item that cannot be scored has failed scores.
+        """
         futures: list[Future[Result] | Result] = []
         for index, item in enumerate(items):
             while True:
@@ -263,7 +268,7 @@ class Scorer:
         return await asyncio.wrap_future(future)
 
     def warm_up(self) -> None:
-        """Score embedded speech, so that every worker loads its models."""
+        """Score embedded speech, so that all workers load their models; counters restart."""
         from codec_bench.data import open_source
 
         sample = next(iter(open_source("embedded")))
@@ -287,7 +292,7 @@ class Scorer:
             return self._references.pop(id, None) is not None
 
     def close(self, timeout_s: float = 60.0) -> None:
-        """Finish waiting items, and end the workers."""
+        """Finish waiting items for up to `timeout_s`, and end workers and recorder."""
         with self._lock:
             if self._closed:
                 return
@@ -332,7 +337,11 @@ class Scorer:
         LOG.warning("a worker ended (%s) and was replaced; its items are scored again", reason)
 
     def _reference(self, item: Item) -> bytes | None:
-        """Bytes of an item's reference audio, also a stored one; None without one."""
+        """Return the bytes of an item's reference, also of a stored one; None without one.
+
+        Raises:
+            BadItem: it names two, or none is stored under its id.
+        """
         if item.reference is not None and item.reference_id is not None:
             raise BadItem(Diagnostic("two_references"), code="bad_item")
         if item.reference is not None:
@@ -362,7 +371,7 @@ class Scorer:
 
 
 def check_reference(id: str, audio: AudioInput) -> bytes:
-    """Return the bytes of a decodable reference; raises BadItem for other audio."""
+    """Return the bytes of a reference after decoding it; raises BadItem if it fails."""
     name = f"the reference {id[:60]}"
     data = audio_bytes(audio, name)
     try:

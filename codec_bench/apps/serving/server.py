@@ -100,7 +100,7 @@ class Service:
     silent: set[Any] = field(default_factory=set)  # connections that have sent no request
 
     def application(self) -> web.Application:
-        """Build the aiohttp application."""
+        """Build the aiohttp application with all routes."""
         app = web.Application(middlewares=[self._guard], client_max_size=BODY_BYTES)
         app.add_routes(
             [
@@ -124,12 +124,13 @@ class Service:
         return web.json_response(result_json(await self._result(await _timed(_read_item(request)))))
 
     async def scores(self, request: web.Request) -> web.StreamResponse:
-        """Score a body of JSON lines, and stream a line per item when it is scored."""
+        """Score a body of JSON lines, and stream a line per item once it is scored."""
         reply = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await reply.prepare(request)
         lock, open_bytes = asyncio.Lock(), 0
 
         async def one(number: int, line: bytes, take: Callable[[int], None]) -> None:
+            """Score the item of one line, and write its line of the reply."""
             nonlocal open_bytes
             answer: dict[str, Any] = {"line": number}
             try:
@@ -171,7 +172,7 @@ class Service:
         return reply
 
     async def reward_of(self, request: web.Request) -> web.Response:
-        """Return the reward of one item."""
+        """Return the reward of one item, with its terms and the values of metrics."""
         reward = await self._reward(await _timed(_read_item(request)))
         value = {**reward.values, "terms": dict(reward.terms), "missing": dict(reward.missing)}
         return web.json_response({**value, "score": reward.score})
@@ -181,7 +182,7 @@ class Service:
         return web.json_response(verl_reply(await self._reward(verl_item(parse_json(await _body(request))))))
 
     async def put_reference(self, request: web.Request) -> web.Response:
-        """Store a reference."""
+        """Store the reference audio of a body, as a file, multipart or JSON."""
         if request.content_type.startswith("multipart/"):
             parts = await _timed(_read_parts(request))
             data = parts.get("reference", parts.get("audio", b""))
@@ -199,7 +200,7 @@ class Service:
         return web.Response(status=204)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """List the scored metrics."""
+        """List the scored metrics with protocol and direction."""
         better = self.scorer.higher_is_better
         metrics = [{"name": n, "protocol": p, "higher_is_better": better[n]} for n, p in self.scorer.protocols.items()]
         return web.json_response({"metrics": metrics})
@@ -249,7 +250,7 @@ class Service:
             raise BadItem(error.message, code="no_value") from error
 
     async def _result(self, item: Item, *, wait: bool = False) -> Result:
-        """Score an item; with `wait`, wait for room in the queue."""
+        """Score an item within the time limit; with `wait`, wait for room in the queue."""
         while True:
             try:
                 result = await asyncio.wait_for(self.scorer.score_async(item), self.time_limit_s)
@@ -265,10 +266,14 @@ class Service:
 
     @contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
-        """Count a request's bytes among all, and free the rest at the end."""
+        """Yield a counter of a request's bytes; all are freed at the end.
+
+        It takes the bytes to add, and raises QueueFull if all requests together have too many.
+        """
         held = 0
 
         def take(size: int) -> None:
+            """Count bytes, or free them if negative; raises QueueFull."""
             nonlocal held
             if size > 0 and self.body_bytes and self.body_bytes + size > ALL_BODIES_BYTES:
                 raise QueueFull("no_room_for_bodies")
@@ -282,7 +287,7 @@ class Service:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Check the token, and convert errors to a status with a sentence."""
+        """Handle each request: check its token and size, and convert errors to JSON."""
         self.silent.discard(request.protocol)
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
@@ -305,7 +310,7 @@ class Service:
 
 
 def _token_of(header: str) -> bytes:
-    """Return the token of `Bearer TOKEN`, or of `Basic` as the password, for browsers."""
+    """Return the token of a `Bearer` or the password of a `Basic` header; or empty."""
     scheme, _, value = header.partition(" ")
     if scheme.lower() == "basic":
         try:
@@ -316,7 +321,11 @@ def _token_of(header: str) -> bytes:
 
 
 def _check_body(request: web.Request) -> int:
-    """Return the limit of a body; raises BadItem if compressed or too large."""
+    """Return the declared size of a body, or the limit if unknown; 0 for a stream.
+
+    Raises:
+        BadItem: it is compressed or too large.
+    """
     if "Content-Encoding" in request.headers:
         raise BadItem(Diagnostic("body_compressed"), code="compressed")
     if request.path == STREAM or not request.can_read_body:
@@ -328,7 +337,7 @@ def _check_body(request: web.Request) -> int:
 
 
 def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
-    """HTTP status and JSON body of an error."""
+    """Return the HTTP status and JSON body of an error."""
     if isinstance(error, web.HTTPException):
         code = {404: "not_found", 405: "not_allowed", 413: "too_large"}.get(error.status, "bad_request")
         return error.status, {"error": {"code": code, "message": error.reason}}
@@ -370,7 +379,7 @@ async def _read_item(request: web.Request) -> Item:
 
 
 async def _read_parts(request: web.Request) -> dict[str, bytes]:
-    """Read the parts of a multipart request by name."""
+    """Read the parts of a multipart request, by name; raises BadItem for others."""
     parts: dict[str, bytes] = {}
     size = 0
     async for field_part in await request.multipart():
@@ -387,7 +396,11 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
 
 
 async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIterator[bytes]:
-    """Yield the lines of a body, without blank ones; `take` counts their bytes."""
+    """Yield the lines of a body as they arrive, without blank ones.
+
+    Args:
+        take: called with the number of bytes read, and with a negative one for bytes freed.
+    """
     parts, size = list[bytes](), 0
     async for chunk in request.content.iter_chunked(1 << 16):
         *ends, rest = chunk.split(b"\n")
@@ -455,7 +468,7 @@ async def run_service(
 
 
 def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
-    """Build the listener's protocol factory, with limits of connections and idle time."""
+    """Build the listener's protocol factory, which limits connections and idle time."""
     server, loop = runner.server, asyncio.get_running_loop()
     assert server is not None
     most = min(MOST_CONNECTIONS, max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 6))
@@ -466,6 +479,7 @@ def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.
             handler.force_close()
 
     def new_protocol() -> asyncio.BaseProtocol:
+        """Create the protocol of a connection; it closes at once beyond the limit."""
         if len(server.connections) >= most:
             return asyncio.StreamReaderProtocol(asyncio.StreamReader(), lambda _, writer: writer.close())
         handler = server()

@@ -84,7 +84,11 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
 
 
 def audio_of(value: Mapping[str, Any], name: str) -> bytes:
-    """Decode base64 of a file, or of floats with a rate; raises BadItem."""
+    """Return the bytes of `audio_base64`, or of `waveform_f32_base64` as WAV.
+
+    Raises:
+        BadItem: there is neither, or it is malformed.
+    """
     if (text := value.get("audio_base64")) is not None:
         return decode_base64(text, f"{name} (audio_base64)")
     if (text := value.get("waveform_f32_base64")) is None:
@@ -117,7 +121,7 @@ def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> byte
 
 
 def decode_base64(text: Any, name: str) -> bytes:
-    """Decode base64; raises BadItem if invalid or too long."""
+    """Decode base64; raises BadItem if invalid or too long. `name` is for messages."""
     if not isinstance(text, str):
         raise bad_type(name, text, "a text in base64", code="bad_base64")
     if len(text) > MOST_BYTES * 4 // 3 + 4:
@@ -154,7 +158,7 @@ def result_json(result: Result) -> dict[str, Any]:
 
 
 def verl_item(value: Mapping[str, Any]) -> Item:
-    """Parse the item of a version 1 request; raises BadItem."""
+    """Parse the item of a request in verl-omni's protocol; raises BadItem."""
     if value.get("protocol_version") != VERSION:
         version = repr(value.get("protocol_version"))[:40]
         raise BadItem(Diagnostic("protocol_version", version=version, expected=VERSION), code="bad_protocol")

@@ -28,11 +28,11 @@ def service_page(
     latencies: Sequence[tuple[float, float]],
     errors: Sequence[tuple[float, str, str]],
 ) -> str:
-    """Render the page.
+    """Render the service's status page as HTML.
 
     Args:
-        started: by the monotonic clock.
-        requests: counts by status.
+        started: time of the start, by the monotonic clock.
+        requests: counts by HTTP status.
         latencies: of the latest items, as the time of the answer and seconds.
         errors: the latest, as time, code and message.
     """
