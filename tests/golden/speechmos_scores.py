@@ -12,15 +12,18 @@ SCORES = ("sig", "bak", "ovrl", "p808")
 
 
 class Remembering:
-    """An onnxruntime session that does not compute the same window twice: clips of one recording share theirs.
+    """A network in onnxruntime that does not compute the same window twice: clips of one recording share theirs.
 
-    It gives back what a run took. A session would keep 170 MB of each network for as long as it lives.
+    It gives back what a run took. A session would keep 170 MB of each network for as long as it lives. It has one
+    thread, because a second one waits by computing.
     """
 
-    def __init__(self, session):
+    def __init__(self, file):
         import onnxruntime
 
-        self.session, self.seen = session, {}
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self.session, self.seen = onnxruntime.InferenceSession(file, options), {}
         self.options = onnxruntime.RunOptions()
         self.options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
@@ -46,7 +49,7 @@ def speechmos_files():
 def speechmos_scores():
     """A function of a signal: what speechmos says, under our names."""
     model = speechmos().DNSMOS(*speechmos_files())
-    model.onnx_sess, model.p808_onnx_sess = Remembering(model.onnx_sess), Remembering(model.p808_onnx_sess)
+    model.onnx_sess, model.p808_onnx_sess = map(Remembering, speechmos_files())
 
     def score(signal):
         result = model(signal, RATE, False)

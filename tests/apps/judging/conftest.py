@@ -86,6 +86,13 @@ class Judge:
         self.mark = lambda put, text: float(text in self.good)
         self.override = None
 
+    def answer(self, body):
+        """The reply to a request, as the service sends it."""
+        text = self.reply(body)
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        usage = {"prompt_tokens": 100, "completion_tokens": 2}
+        return {"model": self.model, "choices": [] if text is FAILS else [choice], "usage": usage}
+
     def reply(self, body):
         self.calls += 1
         text, sound = "", None
@@ -125,10 +132,7 @@ def judge():
 
     class Chat(Connection):
         def do_POST(self):
-            text = built.reply(json.loads(self.body()))
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-            usage = {"prompt_tokens": 100, "completion_tokens": 2}
-            self.send_json(200, {"model": built.model, "choices": [] if text is FAILS else [choice], "usage": usage})
+            self.send_json(200, built.answer(json.loads(self.body())))
 
         def do_GET(self):
             self.send_json(404, {})

@@ -1,10 +1,11 @@
-"""Each judge of which it is known what it is, behind a local endpoint, is named for what it is."""
+"""Each judge of which it is known what it is, behind an endpoint without a connection, is named for what it is."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
+from direct_http import DirectSession
 
 from codec_bench.apps.judging.words import findings
 from codec_bench.store.judge_tests import HEARING
@@ -66,8 +67,9 @@ def listen_to_half(judge):
 
 
 @pytest.fixture
-def model(check, judge):
+def model(check, judge, monkeypatch):
     """What a check of the judge finds: the only part's figures, and its words."""
+    monkeypatch.setattr("codec_bench.models.endpoints.client.open_session", lambda *_: DirectSession(judge.answer))
 
     def run(become, settings):
         become(judge)
