@@ -47,7 +47,9 @@ class Alignment:
 
     @classmethod
     def of(cls, intervals: Iterable[tuple[float, float, str]]) -> Alignment:
-        """The alignment of intervals `(start, end, phone)` in any order.
+        """Build the alignment of intervals `(start, end, phone)` in seconds, in any order.
+
+        Intervals without a phone are dropped.
 
         Raises:
             ValueError: an interval does not end after it starts, or starts before 0.
@@ -69,7 +71,10 @@ class Alignment:
 
 
 def read_alignments(path: Path) -> dict[str, Alignment]:
-    """Read the alignments of a folder or file, by the ids of the samples.
+    """Read phone alignments from TextGrid, CTM or JSON files, by sample id.
+
+    Args:
+        path: a file, or a folder of TextGrids at any depth.
 
     Raises:
         UserError: there is no such file, it is of another format, or something in it is wrong.
@@ -92,7 +97,7 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
 
 
 def fingerprint(path: Path) -> str:
-    """A digest of the names and bytes of the alignment files."""
+    """A SHA-256 hash of the names and bytes of the alignment files, in hexadecimal."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*.TextGrid")) if path.is_dir() else [path]:
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
@@ -142,7 +147,7 @@ def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
 
 
 def _text_grid(path: Path) -> Alignment:
-    """The phones of a TextGrid in Praat's long or short format."""
+    """Read the phones of a TextGrid in Praat's long or short format."""
     tiers = _all_tiers(path)
     named = [rows for name, rows in tiers if name.lower() in _TIERS or name.lower().endswith("- phones")]
     if not named and len(tiers) == 1:
@@ -154,7 +159,7 @@ def _text_grid(path: Path) -> Alignment:
 
 
 def words_of(path: str) -> list[tuple[float, float, str]] | None:
-    """The time of each word of a TextGrid; None if it has no tier of words.
+    """(begin, end, word) of a TextGrid's words in seconds; None without such a tier.
 
     Raises:
         UserError: it is no TextGrid, or a word does not end after it starts.
@@ -178,7 +183,11 @@ def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
 
 
 def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
-    """The tiers with intervals: their names and intervals. Raises ValueError if the file is damaged."""
+    """Yield the interval tiers of a TextGrid: name, and (begin, end, text) in seconds.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
     tokens = (match for match in _TOKEN.finditer(_read(path)))
     text = lambda: _require_group(next(tokens, None), 1).replace('""', '"')  # noqa: E731
     number = lambda: float(_require_group(next(tokens, None), 2))  # noqa: E731

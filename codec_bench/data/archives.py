@@ -38,7 +38,7 @@ def is_archive(name: str) -> bool:
 
 
 def unpacked(archive: str) -> Path:
-    """The folder with the files of an archive, unpacked on first use.
+    """Unpack an archive into the cache on first use; return the folder of its files.
 
     Args:
         archive: path of a ZIP or tar file, which may be compressed.
@@ -84,7 +84,7 @@ def unpacked(archive: str) -> Path:
 
 
 def _members(archive: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """The ordinary files of an archive in order, each with its name."""
+    """Yield the ordinary files of an archive in order: (name, opened file)."""
     if archive.lower().endswith(".zip"):
         with zipfile.ZipFile(archive) as opened:
             for info in opened.infolist():
@@ -112,7 +112,7 @@ def _has_end_mark(stream: IO[bytes], at: int) -> bool:
 
 
 def _most_bytes(packed: int) -> float:
-    """The most bytes that an archive of a size may unpack to."""
+    """The most bytes that an archive of `packed` bytes may unpack to, against bombs."""
     limit_gib = os.environ.get(LIMIT_VARIABLE, "")
     try:
         limit = float(limit_gib) * 2**30 if limit_gib else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
@@ -124,7 +124,12 @@ def _most_bytes(packed: int) -> float:
 
 
 def _write(folder: Path, name: str, file: IO[bytes], most: float) -> int:
-    """Write a file of an archive and return its bytes; stops beyond `most`."""
+    """Write a file of an archive below a folder; return the number of bytes.
+
+    Args:
+        name: in the archive; one that leads out of the folder is not written.
+        most: writing stops beyond so many bytes.
+    """
     parts = [component for component in PurePosixPath(name.replace("\\", "/")).parts if component not in ("", ".")]
     if not parts or ".." in parts or parts[0] == "/":
         return 0

@@ -22,7 +22,10 @@ _SOUND_WORDS = ("audio", "wav", "speech", "waveform", "sound", "recording")
 
 
 def sound_feature(feature: Any) -> bool | None:
-    """Whether a declared type is a sound or a list of sounds; None if unknown."""
+    """Whether a declared column type of `datasets` is audio or a list of audio.
+
+    None if it may be either; False for images and the like.
+    """
     kind = feature.get("_type") if isinstance(feature, Mapping) else type(feature).__name__
     if kind in ("Sequence", "List", "LargeList"):
         return sound_feature(feature["feature"] if isinstance(feature, Mapping) else feature.feature)
@@ -78,7 +81,10 @@ class SoundPaths:
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, table_path: str) -> Any:
-        """Convert a cell that names audio files to clips; return other cells unchanged."""
+        """Convert a cell that names audio files to clips; return other cells unchanged.
+
+        The first value of a column decides whether the column names files.
+        """
         if isinstance(value, list):
             return [self.clip(column, item, table_path) for item in value]
         if not isinstance(value, str):
@@ -94,7 +100,7 @@ class SoundPaths:
         self._known[column] = True
 
     def _names_sound(self, column: str, value: str, table_path: str) -> bool:
-        """Return whether a text cell is the path of an audio file."""
+        """Whether the first text of a column is the path of an audio file."""
         if os.path.splitext(value)[1].lower() not in SUFFIXES or "\n" in value:
             return False
         folders = ("", os.path.dirname(table_path))
@@ -104,7 +110,11 @@ class SoundPaths:
 
 
 def sound_in_memory(value: Any, name: str) -> Clip | None:
-    """A cell's sound as {bytes, path} or {array, sampling_rate}; else None."""
+    """Convert a cell {bytes, path} or {array, sampling_rate} to a clip, or None.
+
+    Args:
+        name: of the clip, if the cell has no path.
+    """
     if not isinstance(value, Mapping):
         return None
     if isinstance(value.get("bytes"), bytes):
@@ -116,7 +126,10 @@ def sound_in_memory(value: Any, name: str) -> Clip | None:
 
 
 def cell_of(row: Mapping[str, Any], column: str) -> Any:
-    """A column's value; `a.b` is `b` in column `a`, unless a column is so named."""
+    """A row's value in a column; `a.b` is key (or list index) `b` of the value in `a`.
+
+    None without such a column. A column that is named `a.b` itself comes first.
+    """
     if column in row or "." not in column:
         return row.get(column)
     name, _, rest = column.partition(".")

@@ -51,7 +51,7 @@ Rows = Sequence[tuple[int, Mapping[str, Value]]]
 
 
 def value_of(cell: Any) -> Value:
-    """The value in a cell of a manifest."""
+    """Convert a manifest's cell to a value for groups; None for blank or other cells."""
     if isinstance(cell, bool):
         return json.dumps(cell)
     if isinstance(cell, float):
@@ -77,7 +77,7 @@ def label_of(value: str | int | float) -> str:
 
 
 def recorded_columns(samples: Iterable[Sample]) -> list[str]:
-    """The further columns of the samples that a run's record stores, in order.
+    """The extra columns of the samples that a run's record stores, in order.
 
     Numeric columns, and those with at most `MOST_VALUES` different texts of at most `LONGEST` characters. Others form
     no groups, and would enlarge the record of a large run.
@@ -191,7 +191,7 @@ def _resolve_columns(requested: Sequence[str], rows: Rows, data_name: str, hint:
 
 
 def _group_by(name: str, rows: Rows) -> dict[str, list[int]]:
-    """The numbers of the samples by group, for one column."""
+    """Group sample numbers by one column: {group name: numbers}, "" for no value."""
     values = [held.get(name) for _, held in rows]
     known = {value for value in values if value is not None}
     numbers = {value: number for value in known if (number := number_of(value)) is not None}
@@ -234,7 +234,12 @@ def _quartiles(values: Iterable[float]) -> list[float]:
 def _assign_bins(
     numbers: Mapping[str | int | float, float], edges: Sequence[float], unit: str = ""
 ) -> dict[Value, str]:
-    """The name of each value's group between two edges."""
+    """Map each value to the name of its bin, such as `2 to 5 s`.
+
+    Args:
+        numbers: the number of each value.
+        edges: between the bins, rising.
+    """
     written = [label_of(edge) for edge in edges]
     between = [f"{low} to {high}{unit}" for low, high in pairwise(written)]
     labels = [f"under {written[0]}{unit}", *between, f"{written[-1]}{unit} and more"]

@@ -80,7 +80,7 @@ def _fields(sample: Sample, folder: Path) -> dict[str, Any]:
 
 
 def _relative_path(folder: Path, path: str | None) -> str | None:
-    """Make a path below the folder relative; leave others, URLs and `::` members."""
+    """Make a path below the folder relative; others, URLs and parts of files stay."""
     inside = os.path.join(folder, "")
     if path is None or is_url(path) or "::" in path or not path.startswith(inside):
         return path

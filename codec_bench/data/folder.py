@@ -47,10 +47,13 @@ def sound_files(folder: str) -> Iterator[str]:
 
 
 def read_folder(folder: str, names: Iterable[str] | None = None) -> Iterator[Row]:
-    """One row per sound file, sorted by path; `names` are the known ones.
+    """Yield a row per audio file below a folder, sorted by path.
 
     The id is the path without its suffix. Files that differ only in the suffix keep it: `a.wav` and `a.flac` are two
     items. A file whose name is not UTF-8 gives a row with a problem.
+
+    Args:
+        names: the files, if they are known already.
     """
     names = sorted(sound_files(folder) if names is None else names)
     ids = distinct_ids(names, lambda name: (without_suffix(name), name))

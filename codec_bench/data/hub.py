@@ -67,7 +67,7 @@ class Repository:
         return os.path.relpath(file, self.root).replace(os.sep, "/") if os.path.isabs(file) else file
 
     def local(self, path: str) -> str:
-        """The local file. A file of the hub is fetched into the hub's cache.
+        """The path of a local copy of a file; the hub's are fetched into the hub's cache.
 
         Raises:
             UserError: the file is missing, or could not be fetched.
@@ -97,7 +97,7 @@ class Repository:
         )
 
     def metadata(self, path: str) -> Any:
-        """The footer of a Parquet file. From the hub, only the last bytes are fetched.
+        """Read a Parquet file's footer; from the hub, only its last bytes are fetched.
 
         Raises:
             UserError: the file is missing, could not be fetched, or is not Parquet.
@@ -125,7 +125,11 @@ class Repository:
             raise hub_trouble(error, str(self.repo), self.revision, f"the footer of '{path}' of ") from error
 
     def sound(self, named: str, table_path: str) -> str:
-        """The path of a row's sound file, from the table's folder or the root.
+        """The local path of a sound that a row names; it is fetched or unpacked if needed.
+
+        It is looked up in the table's folder, the root and the definition's folder of sounds. A missing file gets a
+        path too:
+        reading it fails, which affects only that row.
 
         Args:
             named: the path in the row.
@@ -156,14 +160,20 @@ class Repository:
 
 
 def _member(folder: Path, named: str, archive: str) -> str:
-    """The path of an archive's file by its name in a row; some archives lack the folder of their own name."""
+    """The path of an archive's unpacked file, as a row names it.
+
+    Some archives lack the top folder of their own name.
+    """
     top, _, rest = named.replace(os.sep, "/").partition("/")
     bare = not (folder / named).is_file() and top == os.path.basename(archive).partition(".")[0] and rest
     return str(folder / (rest if bare and (folder / rest).is_file() else named))
 
 
 def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
-    """Parse `hf:REPO[@REVISION][:CONFIG][:SPLIT]`: (repository, revision, names).
+    """Parse `hf:REPO[@REVISION][:CONFIG][:SPLIT]`.
+
+    Returns:
+        (repository, revision or None, [CONFIG, SPLIT] as far as given).
 
     Raises:
         UserError: the name has another form.
@@ -243,10 +253,14 @@ def _cache_folder(repo: str) -> str:
 
 
 def _cached(repo: str, revision: str | None) -> Repository | None:
-    """A revision in the hub's cache; for a loading script, its conversion to Parquet."""
+    """The repository in the hub's cache at a revision; None if it is not there.
+
+    For a data set that is a script, it is the hub's conversion to Parquet.
+    """
     folder = _cache_folder(repo)
 
     def snapshot(revision: str) -> tuple[str, str] | None:
+        """(folder, commit) of a revision in the cache, or None."""
         ref = Path(folder, "refs", *revision.split("/"))
         commit = ref.read_text("utf-8").strip() if ref.is_file() else revision
         root = os.path.join(folder, "snapshots", commit)
@@ -318,7 +332,7 @@ def _files_in(root: str) -> list[str]:
 
 
 def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> None:
-    """Write a revision's commit and files into the hub's cache, for use without a network."""
+    """Write a revision's commit and files into the hub's cache, for use offline."""
     folder = Path(_cache_folder(repo))
     notes = {folder / _LISTINGS / f"{commit}.json": json.dumps(sorted(files))}
     if not _COMMIT.fullmatch(revision):
@@ -340,9 +354,10 @@ def _listing(folder: str, commit: str) -> frozenset[str]:
 
 
 def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str = "") -> UserError:
-    """Convert an error of the hub to a message that says what to do.
+    """Convert an exception of the hub's library to a UserError that says what to do.
 
     Args:
+        repo: OWNER/NAME.
         revision: the commit, branch or tag, or None.
         subject: the requested part, such as `'a.parquet' of `.
     """

@@ -19,9 +19,10 @@ _QUIETEST = 0.5 / 32768
 
 
 def sameness(samples: Sequence[Sample]) -> str | None:
-    """Evidence that estimates are the references, as a sentence's end, or None.
+    """Say why generated audio seems to be the reference audio; None if it does not.
 
-    Evidence is an estimate that is the file of its own reference, or equality of more than half of the compared pairs.
+    The reason is the end of a sentence: an estimate is the file of its own reference, or more than half of the compared
+    pairs are equal sample by sample.
 
     Args:
         samples: with `audio` and `estimate`.

@@ -38,7 +38,7 @@ class Layout:
 
 
 def read_layout(repository: Repository, config: str | None, data_dir: str | None = None) -> Layout:
-    """The splits and files of a configuration, as `datasets` finds them.
+    """Find the splits of a configuration and their files, as `datasets` does.
 
     Args:
         config: the configuration; None takes the default one, or the only one.
@@ -96,10 +96,13 @@ def _files_of(builder: Any, repository: Repository) -> dict[str, tuple[str, ...]
 
 
 def _fill_stand_ins(repository: Repository, folder: str) -> str:
-    """Fill a folder with a partially cached repository's card and an empty file for each of its files.
+    """Write the card and an empty file for each file of a partially cached repository.
 
-    This gives the splits of the whole repository. Without a list of files, those in the cache count, and a stand-in for
-    each pattern of the card without a file: reading it names the missing file.
+    `datasets` then finds the splits of the whole repository. Without a list of files, those in the cache count, and a
+    stand-in for each pattern of the card without a file: reading it names the missing file.
+
+    Args:
+        folder: an empty folder, which is also returned.
     """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -126,7 +129,7 @@ def _fill_stand_ins(repository: Repository, folder: str) -> str:
 
 
 def _patterns(data_files: Any) -> list[str]:
-    """The patterns of a card's `data_files`: text, a list, a mapping of splits, or a list of {split, path}."""
+    """Flatten the file patterns of a card's `data_files`, in any of its forms."""
     if isinstance(data_files, str):
         return [data_files]
     if isinstance(data_files, Mapping):
@@ -137,7 +140,12 @@ def _patterns(data_files: Any) -> list[str]:
 def _layout_error(
     error: Exception, repository: Repository, config: str | None, source: str, revision: Mapping[str, Any]
 ) -> UserError:
-    """Return the UserError that explains why a data set cannot be opened."""
+    """Explain why a data set cannot be opened, as a UserError.
+
+    Args:
+        error: the exception of `datasets`.
+        source, revision: its arguments.
+    """
     import datasets
 
     if repository.root is None and server_status(error) is not None:
@@ -163,7 +171,7 @@ def _layout_error(
 
 
 def _converted_layout(repository: Repository, config: str | None) -> Layout:
-    """The layout of the hub's conversion, with files CONFIG/SPLIT/0000.parquet.
+    """The splits of the hub's conversion to Parquet: files CONFIG/SPLIT/0000.parquet.
 
     A split whose first part alone was converted is called `partial-SPLIT`.
     """
@@ -186,7 +194,7 @@ def _converted_layout(repository: Repository, config: str | None) -> Layout:
 
 
 def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files of a split, with missing ones inferred from names such as `-00001-of-00004`."""
+    """Complete the files of a split by their numbers, such as `-00001-of-00004`."""
     matches = [match for path in paths if (match := _SHARD.fullmatch(path)) is not None]
     if not matches or len(matches) < len(paths):
         return paths

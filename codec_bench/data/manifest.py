@@ -70,7 +70,11 @@ class _BadCell(Exception):
 
 
 def _text(value: Any, field: str) -> str | None:
-    """The text of a cell. The missing value of each format gives None."""
+    """Convert a manifest's cell to text; None for a missing value.
+
+    Raises:
+        _BadCell: it is too long, not UTF-8 or no text or number.
+    """
     if isinstance(value, str):
         if len(value) > MOST_CHARACTERS:
             raise _BadCell(Diagnostic("cell_too_long", field=field, characters=len(value), most=MOST_CHARACTERS))
@@ -90,7 +94,9 @@ def _text(value: Any, field: str) -> str | None:
 def make_row(
     number: int, columns: Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
 ) -> Row:
-    """Build a row from its cells. Its problem continues `line 7 of x.jsonl`.
+    """Build a sample's row from its cells; an unusable one gets a problem.
+
+    The problem continues a text such as `line 7 of x.jsonl`.
 
     Args:
         number: of the line or row, from 1.
@@ -136,7 +142,7 @@ def make_row(
 def read_manifest(
     path: str, *, require_audio: bool, folder: str | None = None, kind: str | None = None
 ) -> Iterator[Row]:
-    """The rows of a manifest, in order.
+    """Yield the rows of a manifest (JSON lines, CSV, TSV or Parquet), in order.
 
     Args:
         path: absolute.
@@ -256,7 +262,12 @@ def _read_tsv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
-    """The cells of a table with a header. `lines` yields lists of cells, and counts in `line_num`."""
+    """Yield (line number, names, cells, problem) of a table with a header.
+
+    Args:
+        lines: iterates over lists of cells, and counts lines in `line_num`.
+        needed: fields of which the header must have at least one.
+    """
     cells_of = iter(lines)
     names: tuple[str, ...] | None = None
     while True:
@@ -294,6 +305,7 @@ def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any
 
 
 def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
+    """Yield (row number, names, values, problem) of a Parquet file; sounds stay in it."""
     import pyarrow
 
     from codec_bench.data.cells import declared_features, find_class_names, name_class

@@ -19,7 +19,7 @@ from codec_bench.types import Sample
 def match_estimates(
     source: Source, generated: str | os.PathLike[str] | Sequence[Sample], *, by_audio: bool = True
 ) -> Source:
-    """The samples of `source`, each with the path of its generated audio.
+    """Assign generated audio to the samples of `source` by name.
 
     A file matches by the sample's id, then by the last part of the id, then by the stem of its audio. A stem counts
     only if exactly one file and one sample have it. Accented letters match in composed and decomposed form.
@@ -121,7 +121,12 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
 
 
 def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
-    """A list's sounds; for a layout also the sounds in the folder that its list lacks."""
+    """The samples of a list; with a known layout, also audio that its list lacks.
+
+    Args:
+        sounds: all audio files of the folder.
+        origin: the description of the choice, for the result.
+    """
     files = {file_of(path) for s in listed if (path := s.estimate or s.audio) is not None}
     more = [sample for sample in sounds if sample.audio not in files] if listed.report is not None else []
     source = Source(listed.name, [*listed.samples, *more], listed.unmatched, listed.complete)
@@ -130,7 +135,7 @@ def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
 
 
 def _list_name(folder: str, listed: Source) -> str:
-    """The file that names the sounds of a folder: its manifest, or the first file of its layout."""
+    """The name of a folder's manifest, or of the first file of its layout."""
     manifest = manifest_in(folder)
     if manifest is not None:
         return os.path.basename(manifest)
@@ -158,7 +163,14 @@ def _match_stems(
     matches: dict[str, str],
     doubts: dict[str, Diagnostic],
 ) -> None:
-    """Add unique stems to `matches`, and to `doubts` why a sample has no certain file."""
+    """Match samples to files whose stem is unique among both.
+
+    Args:
+        files: paths by id.
+        key: the stem that a sample looks for.
+        matches: file ids by sample id; it gets the new matches.
+        doubts: gets why a sample has no certain file.
+    """
     matched = set(matches.values())
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():

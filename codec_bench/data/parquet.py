@@ -155,7 +155,11 @@ class ParquetRows:
         return sum(self._rows[path] for path in self._splits[split])
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """A split's number of rows, or at least `enough`, if cheap; else None."""
+        """The number of rows of a split, if no file must be fetched for it; else None.
+
+        Args:
+            enough: counting stops at so many rows.
+        """
         rows = 0
         for path in self._splits[split]:
             if enough is not None and rows >= enough:
@@ -190,7 +194,12 @@ class ParquetRows:
     def _rows_of(
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Read rows of a Parquet file, remotely if no column has audio."""
+        """Yield (row number in the file, row); with `in_place`, texts are read remotely.
+
+        Args:
+            picks: sorted positions in the split; None for all.
+            start: the split's position of the file's first row.
+        """
         texts_only = all(self.types[c] != SOUND_TYPE for c in columns)
         if self._repository.in_place and self._repository.root is None and texts_only:
             with self._repository.remote(path) as opened:
@@ -257,7 +266,12 @@ class ParquetRows:
         selected: Sequence[int] | None,
         where: tuple[str, str, int],
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Read the selected rows of a row group in batches."""
+        """Yield (row number in the group, row) of the selected rows, in batches.
+
+        Args:
+            selected: sorted row numbers in the group; None for all.
+            where: (path in the repository, local path, the group's first row in the file).
+        """
         import pyarrow as pa
 
         leaves = [leaf for column in plan for leaf in column.leaves]
@@ -279,7 +293,12 @@ class ParquetRows:
             start = end
 
     def _cells(self, column: _Column, batch: Any, places: Sequence[int], where: tuple[str, str, int]) -> list[Any]:
-        """The values of one column, with sounds as clips."""
+        """The values of one column of a batch, with audio as clips.
+
+        Args:
+            places: the rows' numbers in the group.
+            where: as for `_rows_of_group`.
+        """
         path, local, first = where
         read: list[Any] = values_of(batch.column(column.name)) if column.leaves else [True] * len(places)
         if column.kind == "sound":
@@ -302,6 +321,7 @@ class ParquetRows:
 
 
 def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Column]:
+    """Decide for each column of a file how its cells are read, by name."""
     schema = file.schema_arrow
     leaves: dict[str, list[str]] = {}
     for at in range(len(file.schema)):
@@ -315,7 +335,7 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
 
 
 def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Open a Parquet file so that equal texts share memory."""
+    """Open a Parquet file; text columns are read as dictionaries to save memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -326,7 +346,7 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """A column's values. Rows with equal texts share one object.
+    """The values of an Arrow column; equal texts of a dictionary share one object.
 
     Raises:
         pyarrow.ArrowInvalid: a damaged file refers to a text outside its dictionary.
@@ -372,7 +392,7 @@ def batches_of(
 
 
 def _only_paths(file: pq.ParquetFile, name: str) -> bool:
-    """Whether the footer says that no row of a column of {bytes, path} has bytes."""
+    """Whether a column {bytes, path} has only paths, by the file's statistics."""
     leaves = [file.schema.column(at).path for at in range(len(file.schema))]
     if f"{name}.bytes" not in leaves or f"{name}.path" not in leaves:
         return False

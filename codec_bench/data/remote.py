@@ -17,7 +17,7 @@ _WEB = ("http://", "https://")
 
 
 def joined(folder: str, path: str) -> str:
-    """A path of a manifest, from the manifest's folder; either may be a URL."""
+    """Join a manifest's folder and a path in it; either may be a URL."""
     if is_url(path):
         return path
     if is_url(folder):
@@ -49,7 +49,7 @@ def fetched(url: str) -> str:
 
 
 def read_listing(url: str) -> Iterator[Row]:
-    """A row per sound file below a URL, by path, with ids as in a folder.
+    """Yield a row per sound file below a URL, sorted by path; ids are as in a folder.
 
     Raises:
         UserError: there is no such folder, it may not be listed, or the protocol lists no files.

@@ -112,11 +112,14 @@ def tails(name: str) -> list[str]:
 
 
 def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) -> list[str]:
-    """For every name its shortest unique form, in any order.
+    """Give every name the shortest of its forms that no other name has.
 
     Args:
         names: such as `a/x.wav`. Equal names get equal ids.
         forms: the possible ids of a name, from the shortest to a unique one.
+
+    Returns:
+        The ids, in the order of the names.
     """
     names = list(names)
     level = dict.fromkeys(names, 0)
@@ -133,7 +136,7 @@ def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) ->
 
 
 def to_samples(rows: Iterable[Row], data_name: str, *, unit: str, limit: int | None) -> list[Sample]:
-    """Samples with unique ids, in the order of the rows.
+    """Convert rows to samples with unique ids, in the order of the rows.
 
     A row without an id gets the stem of its audio, or a longer end of its path if the stem is not unique. Of several
     rows with one id, all but the first become problems.

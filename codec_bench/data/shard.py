@@ -69,7 +69,10 @@ def place_of(id: str) -> int:
 
 
 def read_shard(requested: str | tuple[int, int] | Shard | None) -> Shard | None:
-    """Parse a shard: `"3/8"`, `(3, 8)`, or None for all samples.
+    """Parse a shard, one of several parts of the samples; None for all samples.
+
+    Args:
+        requested: such as `"3/8"` or `(3, 8)` for the third of eight.
 
     Raises:
         UserError: it is none of these, or there is no such shard.

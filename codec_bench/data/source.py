@@ -162,7 +162,10 @@ class Source:
 
 
 def _size(path: str | None) -> int | str | None:
-    """Size in bytes of a sound file, or of the table with the sound; -1 if it is missing; the name behind a URL."""
+    """What a fingerprint uses of a sound: bytes of its file, -1 if it is missing.
+
+    For a part of a file the size comes with its position, and for a URL it is the file's name.
+    """
     if path is None:
         return None
     if (span := find_span(path)) is not None:
@@ -269,7 +272,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
 
 
 def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool) -> Source:
-    """Open a folder without a manifest: a known layout, sound files, or tables of the hub."""
+    """Open a folder without a manifest: a known layout, audio files, or hub tables."""
     layout = find_layout(tree)
     if layout is None and not tree.sounds:
         if any(file.endswith(".parquet") for file in tree.files):
@@ -289,7 +292,12 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
 def _open_layout(
     name: str, tree: Tree, layout: tuple[TextLayout, list[str]] | None, front: int | None, require_audio: bool
 ) -> Source:
-    """Read the rows of a layout, with a report of its files and the ignored ones."""
+    """Read the rows of a layout; the source's `report` names its files.
+
+    Args:
+        layout: as `find_layout` returns it; None for audio files alone.
+        front: take so many samples from the front; None for all.
+    """
     rows, report = read_layout_rows(tree, layout, require_audio=require_audio)
     unit, of = "file" if layout is None else "row", name
     if layout is not None and not layout[0].several and len(report.files) == 1:  # its numbers are those of lines
@@ -338,7 +346,7 @@ def sounds_in(folder: str, *, limit: int | None = None) -> Source:
 
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
-    """Open a data set in the hub's layout. The samples are selected before anything is fetched."""
+    """Open a data set in the hub's layout; only the selected rows are fetched."""
     from codec_bench.data.table import open_table, table_rows  # a folder of sounds opens sooner without it
 
     table = open_table(data, limit=limit, seed=seed)
@@ -359,7 +367,7 @@ def _path_of(path: Any, id: str) -> str:
 
 
 def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
-    """A sample of the caller, with absolute paths."""
+    """Convert a sample of the caller to a row, with absolute paths."""
     audio, estimate = (
         None if path is None else joined(os.getcwd(), _path_of(path, sample.id))
         for path in (sample.audio, sample.estimate)

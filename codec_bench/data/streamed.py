@@ -110,7 +110,7 @@ class StreamedRows:
         self.class_names: Mapping[str, Sequence[Any]] = find_class_names(self._features)
 
     def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Stream the undecoded rows of a split with their numbers."""
+        """Stream the undecoded rows of a split as (position, row)."""
         from datasets import IterableDataset
 
         read = 0
@@ -144,7 +144,12 @@ class StreamedRows:
             yield at, {c: self._cell(c, row[c], f"{name}: {c}", table_path) for c in columns if c in row}
 
     def _cell(self, column: str, value: Any, name: str, table_path: str) -> Any:
-        """Convert a cell to a clip if it is audio or the path of audio."""
+        """Convert a cell to a clip if it is audio or the path of audio.
+
+        Args:
+            name: of the clip, if the cell has no path.
+            table_path: of a file of the split, where relative paths begin.
+        """
         if isinstance(value, list):
             return [self._cell(column, item, name, table_path) for item in value]
         typed = sound_feature(self._features.get(column))
@@ -160,7 +165,7 @@ class StreamedRows:
         return self._paths.clip(column, value, table_path)
 
     def _clip(self, path: str | None, table_path: str) -> Clip | None:
-        """Fetch audio from the hub, a local path or an archive's member."""
+        """The clip of audio on the hub, at a local path or in an archive; None for None."""
         if path is None:
             return None
         if path.startswith("hf://"):
@@ -178,7 +183,7 @@ def _type_words(feature: Any) -> str:
 
 
 def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:
-    """Yield the rows at sorted positions (None for all) and their positions."""
+    """Yield (position, row) of the rows at sorted positions; None for all."""
     if chosen is None:
         yield from enumerate(rows)
         return

@@ -111,7 +111,7 @@ class Table:
         return f"Table({self.name!r}, splits={list(self.splits)}, columns={list(self.columns)})"
 
     def narrowed(self, columns: Sequence[str]) -> Table:
-        """The same rows with some of their columns."""
+        """A copy of the table that reads only some of its columns."""
         narrowed = copy(self)
         narrowed.columns = tuple(column for column in self.columns if column in columns)
         narrowed._marked = self._marked and SPLIT in narrowed.columns
@@ -231,7 +231,7 @@ def open_table(
 
 
 def _open_file(path: str, config: str | None, split: str | None, selection: RowSelection) -> Table:
-    """Open a single table file, whose name is its only split."""
+    """Open a single table file as a table with one split, named as the file."""
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
@@ -256,10 +256,13 @@ def _open_repository(
     names: Sequence[str],
     selection: RowSelection,
 ) -> Table:
-    """Open a repository.
+    """Open a repository as a table, with the splits of one configuration.
 
-    `subset` is a configuration and a folder. `names` come from `hf:REPO:...`; a single one is a configuration or else a
-    split.
+    Args:
+        subset: (configuration, folder), each or None.
+        split: None for all.
+        names: of `hf:REPO:...`; a single one is a configuration or else a split.
+        selection: the columns and rows to read.
     """
     config, data_dir = subset
     layout: Layout | None = None
@@ -291,7 +294,7 @@ def _open_repository(
 
 
 def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
-    """Read the rows of a table as the rows of a manifest.
+    """Convert the rows of a table to rows of a manifest.
 
     The id is the column `id` if that holds text, else the row's key: numbers often name a sentence or speaker of many
     rows. With several splits, the split's name precedes the id.

@@ -79,7 +79,7 @@ def names_tars(data: str) -> bool:
 
 
 def expanded(data: str) -> list[str]:
-    """Files that braces name: `a-{08..10}.tar` gives `a-08.tar` to `a-10.tar`.
+    """Expand braces in a path: `a-{08..10}.tar` gives `a-08.tar` to `a-10.tar`.
 
     Raises:
         UserError: the braces count backwards, or name too many files.
@@ -96,7 +96,7 @@ def expanded(data: str) -> list[str]:
 
 
 def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
-    """The samples of tar files, in the order of the files and of their members.
+    """Yield a row per sample of tar files in WebDataset's form, in order.
 
     Args:
         data: path or URL, with braces for several files.
@@ -134,7 +134,7 @@ def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> R
 
 
 def _entries(file: str) -> list[_TarEntry]:
-    """The samples of a file, from the cache if it has not changed."""
+    """The samples of a tar file, from the cache if the file has not changed."""
     state = _state(file)
     path = cache_folder() / "tars" / f"{hashlib.blake2b(shown(file).encode(), digest_size=16).hexdigest()}.json"
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -229,7 +229,7 @@ def _samples_of(opened: Any) -> list[_TarEntry]:
 
 
 def _wrong(member: tarfile.TarInfo) -> Diagnostic | None:
-    """Why a sample with this member is refused, or None."""
+    """Why a member of a tar file fails its sample, such as a link; None if it is fine."""
     if not member.isreg() or member.issparse():
         return Diagnostic("member_kind", member=member.name)
     if posixpath.isabs(member.name) or posixpath.normpath(member.name).startswith("../"):
@@ -243,7 +243,7 @@ def _entries_of(
     texts: Mapping[str, Mapping[str, bytes]],
     wrong: Diagnostic | None,
 ) -> list[_TarEntry]:
-    """Group the members of one key to samples.
+    """Build the samples of members that share a key: one, or one per sound.
 
     Args:
         key: path of the members without suffixes.
@@ -264,7 +264,12 @@ def _entries_of(
 
 
 def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) -> _TarEntry:
-    """Parse the JSON and text members of a tar sample."""
+    """Build a sample from its sound and its JSON and text members.
+
+    Args:
+        sound: (name, offset, bytes).
+        parts: the members' content by suffix.
+    """
     name, begin, size = sound
     fields: dict[str, Any] = {}
     try:

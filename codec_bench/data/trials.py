@@ -20,7 +20,9 @@ _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
 
 
 def with_trials(source: Source, path: Path) -> Source:
-    """Add trials to test samples: the enrolment's id, and 1 or 0.
+    """Add speaker verification trials to the test samples' fields.
+
+    Each is the id of the enrolment's sample, and 1 for the same speaker or 0.
 
     Args:
         source: its samples are changed.

@@ -78,7 +78,7 @@ LAYOUTS = (
 
 
 def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[str]] | None:
-    """Recognise the layout of a folder, or of the named file in it.
+    """Recognise the layout of a folder of speech data, or of the named file in it.
 
     Returns:
         The layout and its text files, or None if no layout matches.
@@ -109,7 +109,7 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[
 
 
 def _siblings(tree: Tree, layout: TextLayout, named: str) -> list[str]:
-    """A named file, with the files that it needs: recordings of supervisions."""
+    """The named file and those that it needs: Lhotse supervisions with recordings."""
     if layout.name != "Lhotse":
         return [named]
     candidates = sorted(name for name in os.listdir(tree.root) if layout.pattern.fullmatch(name) and name != named)

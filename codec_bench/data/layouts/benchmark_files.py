@@ -86,7 +86,7 @@ class FileRows:
         return iter(self.rows) if finish is None else ((key, finish(row)) for key, row in self.rows)
 
     def select(self, limit: int | None, seed: int | None) -> FileRows:
-        """The first rows up to a limit, or a random part by a seed; all without a limit."""
+        """The first rows up to a limit, or a random part with a seed; all without a limit."""
         if limit is None or limit >= self.total:
             return self
         rows = self.rows[:limit] if seed is None else random_part(self.rows, lambda row: row[0], limit, seed)
@@ -94,7 +94,10 @@ class FileRows:
 
 
 def open_minimax(repository: Repository, *, language: str) -> FileRows:
-    """One language's sentences (such as `english`), each with a recording.
+    """Read one language of MiniMax's test set: sentences, each with a voice recording.
+
+    Args:
+        language: such as `english`.
 
     Raises:
         UserError: the files cannot be found.
@@ -130,7 +133,12 @@ def open_minimax(repository: Repository, *, language: str) -> FileRows:
 
 
 def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
-    """Lines of a list such as `zh/hardcase.lst`: `audio` and `source_audio`.
+    """Read a list of Seed-TTS: texts with recordings in `audio` and `source_audio`.
+
+    `audio` is the voice; `source_audio` speaks the text, if the list has it.
+
+    Args:
+        listed: path of the list, such as `zh/hardcase.lst`.
 
     Raises:
         UserError: the list cannot be found or read.
@@ -153,7 +161,7 @@ def open_listed(
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
 ) -> FileRows:
-    """The objects of a JSON file, each with its sounds.
+    """Read the objects of a JSON file or JSON lines as rows, each with its sounds.
 
     Args:
         listed: path of the file, or of several by a `*`.
@@ -176,6 +184,7 @@ def open_listed(
     columns = dict.fromkeys(name for _, row in rows for name in row)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
+        """Replace the paths of sounds in a row by clips."""
         held = {} if isinstance(row, ProblemRow) else {name: cell_of(row, name) for name in sounds}
         named = {name: path for name, path in held.items() if path}
         sounds_of = {name: _sound(repository, str(path), listed) for name, path in named.items()}
@@ -220,6 +229,7 @@ def open_tagged(
     ]
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
+        """Replace the paths of sounds in a row by clips."""
         if isinstance(row, ProblemRow):
             return row
         sounds_of = {name: _stored_path(repository, str(row[name]), listed) for name in sounds}
@@ -230,7 +240,9 @@ def open_tagged(
 
 
 def open_transcribed(repository: Repository, *, listed: str, folder: str | None) -> FileRows:
-    """Lines of transcripts (a list or files), with the sound or name in `audio`.
+    """Read transcripts (a list, or one file each) with their sounds in `audio`.
+
+    A missing sound leaves its file name there.
 
     Args:
         listed: path of the list or folder.
@@ -252,6 +264,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
     sounds = {file.stem: file for file in sorted(Path(repository.root, folder or "").rglob("*.wav"))}
 
     def row(entry: ProblemRow | tuple[str, str]) -> dict[str, Any]:
+        """The row of an id and its words, with the sound and speaker."""
         if isinstance(entry, ProblemRow):
             return entry
         name, text = entry
@@ -265,7 +278,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
 
 
 def _parse_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
-    """The id and the words of a line; further fields between bars are not words."""
+    """Parse `ID|WORDS` (or tabs) to (id, words), or return a row with a problem."""
     mark = "\t" if "\t" in line else "|"
     name, *fields = line.split(mark)
     if not fields:
@@ -274,7 +287,7 @@ def _parse_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
 
 
 def _read_words(file: Path) -> ProblemRow | tuple[str, str]:
-    """The name of a file, which is the id, and the words in it."""
+    """Read a transcript file as (stem, text), or a row with a problem."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -307,7 +320,7 @@ def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, .
 
 
 def _stored_path(repository: Repository, named: str, listed: str) -> str:
-    """The path of a sound, or of its smaller version if only that exists."""
+    """The path of a sound, or of its `.low` version if only that exists."""
     stem, suffix = posixpath.splitext(named)
     paths = [repository.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
@@ -326,14 +339,14 @@ def _clips(paths: Mapping[str, str]) -> dict[str, Clip]:
 
 
 def _sound(repository: Repository, named: str, listed: str) -> str:
-    """The path of a sound; without a suffix, of the first existing file."""
+    """The path of a sound; for a name without a suffix, of the first existing file."""
     suffixes = ("",) if posixpath.splitext(named)[1] else _SUFFIXES
     paths = [repository.sound(f"{named}{suffix}", listed) for suffix in suffixes]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
 def _matching_files(repository: Repository, pattern: str) -> list[str]:
-    """The paths that match a path with a `*`, in order."""
+    """The sorted paths of a folder's files that match a pattern with `*`."""
     if repository.root is None:
         raise UserError("not_a_folder_of_files", name=repository.name, pattern=pattern)
     files = sorted(file.relative_to(repository.root).as_posix() for file in Path(repository.root).glob(pattern))
@@ -343,7 +356,7 @@ def _matching_files(repository: Repository, pattern: str) -> list[str]:
 
 
 def _records(repository: Repository, listed: str) -> list[Any]:
-    """The entries of a JSON list, of objects by their ids, or of JSON lines."""
+    """Read the entries of a JSON list, of JSON lines, or of an object by id."""
     archived = repository.sounds is not None and is_archive(repository.sounds) and not repository.has(listed)
     try:
         text = Path(repository.sound(listed, "") if archived else repository.local(listed)).read_text(
@@ -375,7 +388,7 @@ def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
 
 
 def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> dict[str, Any]:
-    """Replace a row's audio paths by the files that exist."""
+    """Replace a row's audio paths by clips of the files that exist."""
     if isinstance(row, ProblemRow):
         return row
     named = {name: row[name] for name in ("audio", "source_audio") if row[name] is not None}
@@ -394,7 +407,7 @@ def text_of(repository: Repository, file: str) -> str:
 
 
 def _files(repository: Repository) -> frozenset[str]:
-    """Paths of the files, from the repository's root."""
+    """The paths of MiniMax's files, from the repository's root."""
     if repository.root is None:
         return repository.files
     root = Path(repository.root)
@@ -418,7 +431,7 @@ def _prompt(files: frozenset[str], speaker: str) -> str | None:
 
 
 def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
-    """Find the repository or folder of the files."""
+    """Find the repository of a hub name (`hf:OWNER/NAME`), or a local folder."""
     if where.startswith(PREFIX):
         return find_repository(where.removeprefix(PREFIX), revision, mirror)
     path = os.path.abspath(os.path.expanduser(where))
@@ -428,9 +441,11 @@ def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[st
 
 
 def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
-    """AIR-Bench's questions, each with its sound or expected path in `audio`.
+    """Read AIR-Bench's questions, each with its sound in `audio`.
 
-    The column `renamed` says whether the sound's suffix differs from its row's.
+    A missing sound leaves its expected path there. The column `renamed` says whether the sound's suffix differs from
+    its
+    row's.
 
     Args:
         track: `Foundation` or `Chat`.
@@ -449,7 +464,7 @@ def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mappin
 
 
 def _record(record: Any, listed: str) -> dict[str, Any]:
-    """Validate one question as a row."""
+    """Return an AIR-Bench question with task and source, or a row with a problem."""
     if not isinstance(record, dict):
         return ProblemRow(Diagnostic("question_no_object", listed=listed))
     absent = [name for name in _FOLDER if not isinstance(record.get(name), str) or not record[name].strip()]

@@ -40,9 +40,9 @@ The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `2
 
 
 def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
-    """The pairs of one part of the ZeroSpeech challenge of 2021.
+    """Read one part of the ZeroSpeech challenge of 2021: pairs of sounds.
 
-    A row has the columns of the preferred sound in `gold.csv`, and `band`, its word's band of frequency.
+    A row has the columns of the preferred sound in `gold.csv`, and `band`, the band of its word's frequency.
 
     Args:
         subset: the folder of the table, such as `lexical/dev`.
@@ -69,7 +69,7 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
 
 
 def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
-    """Pairs of Spoken StoryCloze by number: `audio`, `other_audio`, `story`.
+    """Read Spoken StoryCloze: the right ending in `audio`, the other in `other_audio`.
 
     Args:
         subset: the folder of the sounds, such as `tSC`.
@@ -89,7 +89,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
 
 
 def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """Build the row of a preferred and another recording, marked by `correct`."""
+    """Build the row of a pair from its two lines, of which `correct` marks one as 1."""
     by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for sound in sounds:
         by_side[(sound["correct"] or "").strip()].append(sound)
@@ -123,6 +123,7 @@ def _sound(repository: Repository, path: str) -> Clip | str:
 
 
 def _names(repository: Repository, subset: str) -> list[str]:
+    """The names of the files in a folder of the repository."""
     if repository.root is None:
         return [os.path.basename(file) for file in repository.files if os.path.dirname(file) == subset]
     folder = Path(repository.root, subset)

@@ -68,10 +68,17 @@ class _Speaker:
     def rows(
         self, styles: Iterable[str], numbers: range, voice: str, fewest_words: int = 0
     ) -> list[tuple[str, dict[str, Any]]]:
-        """The sentences in every style except neutral.
+        """The rows of all sentences in every style except neutral, with their voices.
 
         The voice is the next sentence of enough words (cyclically), in the same style or, if `voice` is neutral,
         neutral.
+
+        Args:
+            numbers: of the sentences.
+            fewest_words: that a sentence of the voice has.
+
+        Returns:
+            (recording's name, row) of each.
         """
         rows: list[tuple[str, dict[str, Any]]] = []
         for style in (style for style in styles if style != NEUTRAL):
@@ -98,10 +105,10 @@ class _Speaker:
 
 
 def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
-    """Test sentences per emotion; voice: the next one, same emotion or neutral.
+    """Read ESD's test sentences by emotion, each with a recording of the voice.
 
-    Ids begin with the emotion's name in emotion2vec+, such as `angry_0011_000371`. The name of a missing recording
-    replaces it.
+    That is the speaker's next sentence, in the same emotion or neutral. Ids begin with the emotion's name in
+    emotion2vec+, such as `angry_0011_000371`. The name of a missing recording replaces it.
 
     Args:
         language: `en` or `zh`.
@@ -144,9 +151,9 @@ def _read_esd_speaker(repository: Repository, root: Path, speaker: str) -> _Spea
 def open_expresso(
     repository: Repository, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]
 ) -> FileRows:
-    """Sentences per style; voice: the speaker's next one of eight or more words.
+    """Read Expresso's test sentences by style, each with a recording of the voice.
 
-    Ids begin with the style, such as `sad_ex01_sad_00345`.
+    That is the speaker's next sentence of eight or more words. Ids begin with the style, such as `sad_ex01_sad_00345`.
 
     Args:
         table: its rows, with `EXPRESSO_COLUMNS`.

@@ -135,7 +135,7 @@ SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
 
 
 def seed_tts_fields(line: str) -> dict[str, Any] | None:
-    """Fields of `NAME|WORDS OF THE PROMPT|PROMPT|TEXT[|RECORDING]`, or None."""
+    """Parse `NAME|WORDS OF THE PROMPT|PROMPT|TEXT[|RECORDING]`; None for other lines."""
     fields = [field.strip() for field in line.split("|")]
     if len(fields) not in _LIST_OF_PROMPTS or not fields[0]:
         return None
@@ -148,7 +148,7 @@ def claims_seed_tts(tree: Tree, file: str) -> bool:
 
 
 def read_seed_tts(tree: Tree, files: Sequence[str]) -> LayoutResult:
-    """Read texts for synthesis, each with its voice's recording."""
+    """Read a list of texts for synthesis, each with a recording of the voice."""
     (file,) = files
     folder = posixpath.dirname(file)
 
@@ -184,7 +184,7 @@ def claims_always(tree: Tree, file: str) -> bool:
 
 
 def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
-    """Read `wav.scp` with `text`, `utt2spk`, `utt2lang`, `segments`; no commands."""
+    """Read a Kaldi folder: `wav.scp` with `text`, `utt2spk`, `utt2lang`, `segments`."""
     (file,) = files
     folder = posixpath.dirname(file)
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
@@ -194,6 +194,7 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
     texts, speakers, languages = (values.get(name, {}) for name in ("text", "utt2spk", "utt2lang"))
 
     def rows() -> Iterator[Row]:
+        """Yield a row per utterance, and a problem per repeated id."""
         recordings = _read_by_id(tree, file, repeats)
         segments = values.get("segments", {id: (number, "") for id, (number, _) in recordings.items()})
         names = [*segments, *(id for id in texts if id not in segments)]
@@ -234,7 +235,12 @@ def _read_by_id(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) ->
 def _kaldi_sound(
     tree: Tree, folder: str, id: str, segment: tuple[int, str], recordings: dict[str, tuple[int, str]], is_cut: bool
 ) -> str:
-    """Return the path of a recording, or of its segment by begin and end."""
+    """The path of an utterance's sound, or of its segment of a recording.
+
+    Args:
+        segment: (line number, `RECORDING BEGIN END`), of `segments` if `is_cut`.
+        recordings: (line number, path) by recording.
+    """
     if not is_cut:
         return _kaldi_file(tree, folder, *recordings[id])
     number, rest = segment
@@ -250,7 +256,13 @@ def _kaldi_sound(
 
 
 def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
-    """The file that a line of `wav.scp` names, from the folder, one of its parents, or the working folder."""
+    """Find the file that a line of `wav.scp` names, or raise Unclear.
+
+    It is in the folder, one of its parents or the working directory.
+
+    Args:
+        number, named: the line's number, and what it names.
+    """
     where = f"line {number} of wav.scp"
     if named.endswith("|") or named.startswith("|"):
         raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic("sound_command", command=named)))

@@ -37,7 +37,7 @@ def _state(tree: Tree, file: str) -> dict[str, Any]:
 
 
 def read_saved(tree: Tree, files: Sequence[str]) -> LayoutResult:
-    """Read the rows of all splits; with several, the column `split` names each row's."""
+    """Read data saved by `datasets` (Arrow); several splits add the column `split`."""
     tables = [
         (posixpath.dirname(file), posixpath.join(posixpath.dirname(file), posixpath.basename(str(one.get("filename")))))
         for file in files
@@ -71,7 +71,12 @@ def _rows_of(path: str, folder: str) -> Iterator[Row]:
 
 
 def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
-    """Convert Arrow record batches to rows; audio stays in the file until read."""
+    """Convert Arrow record batches to rows; audio stays in the file until read.
+
+    Args:
+        path: of the file, for the locators of its audio.
+        folder: where relative paths begin.
+    """
     import pyarrow as pa
 
     names = tuple(stream.schema.names)

@@ -136,7 +136,11 @@ def read_sidecars(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
 
 def add_words(tree: Tree, row: Row) -> tuple[Row, str | None]:
-    """A row with its word times, and the TextGrid file of these next to its sound."""
+    """Add word times from the TextGrid next to a row's sound, if there is one.
+
+    Returns:
+        (the row, the TextGrid's path below the folder or None).
+    """
     file = None if row.audio is None else os.path.splitext(row.audio)[0] + ".TextGrid"
     if file is None or WORDS in row.extra or not os.path.isfile(file):
         return row, None

@@ -39,7 +39,7 @@ def _first_object(tree: Tree, file: str) -> Mapping[str, Any]:
 
 
 def _columns(tree: Tree, file: str) -> list[str]:
-    """The columns of a table, or the keys of its first line."""
+    """The columns of a table's header, or the keys of the first line of JSON lines."""
     kind = posixpath.splitext(file)[1].lower()
     if kind == ".jsonl":
         return list(_first_object(tree, file))
@@ -81,7 +81,7 @@ def read_audiofolder(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
 
 def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
-    """Require the sound of a manifest's row to be a file in the folder."""
+    """Require a row's sound to be in the folder; otherwise the row gets a problem."""
     if row.problem is not None or row.name is None or row.audio is None or not os.path.isabs(row.audio):
         return row
     name = os.path.relpath(row.audio, tree.path(folder)).replace(os.sep, "/")
@@ -160,7 +160,7 @@ def _nemo_segment(row: Row, where: str) -> Row:
 
 
 def _lhotse_kind(item: Mapping[str, Any]) -> str | None:
-    """Return which Lhotse manifest an object belongs to; None if unknown."""
+    """`recordings`, `supervisions` or `cuts`, by a Lhotse object's keys, or None."""
     if {"id", "recording_id", "start", "duration"} <= item.keys():
         return "supervisions"
     if {"id", "sources", "sampling_rate"} <= item.keys():
@@ -241,10 +241,12 @@ def _is_inside(supervision: Any, cut: Mapping[str, Any]) -> bool:
 
 
 def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: Mapping[str, Any]) -> Row:
-    """A row of a recording, supervision or cut.
+    """Build the row of a recording, supervision or cut.
 
     Args:
+        where: the object's place in its file, for messages.
         item: has the id and the times.
+        recording: the object of its recording, or None.
         annotation: has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
@@ -266,7 +268,7 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
 
 
 def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:
-    """Return the path of a Lhotse recording, or of its segment for a cut."""
+    """The path of a Lhotse recording, or of its segment for a cut; raises Unclear."""
     if item.get("type") not in (None, "MonoCut", "MultiCut", "Cut") or "tracks" in item:
         raise Unclear(Diagnostic("cut_type", where=where, type=item.get("type")))
     if not isinstance(recording, dict):

@@ -63,7 +63,7 @@ class Tree:
 
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
-        """The sound files by their names without suffix."""
+        """The paths of the sound files, by file name without suffix."""
         files_by_stem: dict[str, list[str]] = {}
         for file in self.sounds:
             files_by_stem.setdefault(stem(file), []).append(file)
@@ -84,7 +84,10 @@ class Tree:
         return os.path.join(self.root, file)
 
     def find_sound(self, name: str, folder: str = "") -> str:
-        """The sound that a list names: by path from `folder`, or by its stem.
+        """Find the sound that a list names: by path from `folder`, or else by its stem.
+
+        Returns:
+            Its path below the root.
 
         Raises:
             Unclear: there is none, there are several, or the path leads out of the folder.
@@ -120,7 +123,10 @@ class Tree:
                         yield number, line
 
     def first_line(self, file: str) -> str:
-        """The first non-blank line of a text file in any encoding; empty if there is none."""
+        """The first non-blank line of a text file; "" if there is none.
+
+        UTF-8 and UTF-16 are read; other bytes are replaced.
+        """
         try:
             with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
                 head = opened.read(_HEAD_BYTES)
@@ -140,7 +146,7 @@ def _whole_gzip(path: str) -> Iterator[None]:
 
 
 def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
-    """Return the locator of a segment of an audio file.
+    """Build the locator of a segment of an audio file, a text in place of a path.
 
     Args:
         begin_s, end_s: in seconds; None for the end of the file.
@@ -162,7 +168,7 @@ def segment_of(path: str, begin_s: float, end_s: float | None, where: str, chann
 
 @lru_cache(maxsize=1024)
 def _length_s(path: str) -> float | None:
-    """The duration of a sound by its header, or None."""
+    """The seconds of a sound by its header; None if it cannot be read."""
     import soundfile
 
     with suppress(Exception):  # reading the sound says what is wrong with it
@@ -172,7 +178,10 @@ def _length_s(path: str) -> float | None:
 
 
 def decode_line(raw: bytes, number: int, path: str) -> str:
-    """Decode a line of a text file.
+    """Decode a line of a UTF-8 text file; the first may begin with a byte order mark.
+
+    Args:
+        number: of the line, from 1, for messages.
 
     Raises:
         UserError: it is not UTF-8.

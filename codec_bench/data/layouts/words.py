@@ -12,7 +12,7 @@ IGNORED = {UNREAD: "name the file, or write a manifest", UNLISTED: "add them to 
 
 
 def layout_line(report: Report) -> str:
-    """The layout with the files that were read."""
+    """Describe the recognised layout and the files that were read, in one line."""
     files = f" ({first_of(report.files, _MOST_NAMED)})" if report.files else ""
     role = "; the audio is the prompt of each text" if report.role == "prompt" else ""
     return f"{report.layout}{files}{role}"
@@ -29,6 +29,7 @@ def ignored_lines(report: Report) -> dict[str, str]:
 
 
 def _sentence(names: list[str], form: str) -> str:
+    """Fill a sentence about files with their number and first names."""
     one = len(names) == 1
     singular, plural = ("file", "text", "was", "has"), ("files", "texts", "were", "have")
     words = dict(zip(("files", "texts", "were", "have"), singular if one else plural))
