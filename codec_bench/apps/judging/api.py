@@ -160,7 +160,7 @@ def _ask(
     folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None,
     running: Running, dry_run: bool = False
 ) -> RunOutcome:  # fmt: skip
-    """Ask the unanswered questions, after reporting their cost."""
+    """Send the questions without an answer in `folder`, after reporting their cost."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge,
@@ -188,7 +188,11 @@ def _select_parts(
     judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None,
     rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
-    """Select rubrics and kinds of sounds, with reasons for the others."""
+    """Select rubrics and kinds of sounds that the judge can take.
+
+    Returns:
+        Rubrics by the names of their questions, excluded parts with reasons, and kinds of sounds.
+    """
     requested = names(parts or PARTS)
     for part_name in requested:
         if part_name not in PARTS:
@@ -214,7 +218,11 @@ def _select_parts(
 
 
 def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
-    """Return the start day of a folder's check; raises UserError."""
+    """Write the check's request into a folder, and return the day when it started.
+
+    Raises:
+        UserError: the folder holds a check of another request.
+    """
     path = folder / CHECK_FILE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

@@ -85,6 +85,7 @@ def check(
 
 
 def _print(result: JudgeCheck) -> None:
+    """Print the tables of a judge's test, and where they are stored."""
     from codec_bench.apps.judging import words
     from codec_bench.apps.judging.api import PAGE
 

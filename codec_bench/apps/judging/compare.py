@@ -170,7 +170,7 @@ def _tested(successions: Sequence[Succession], index: int) -> str:
 
 
 def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str, str], Path]) -> list[MovedAnswer]:
-    """List the answers with the most different marks, without equal ones."""
+    """List the answers whose two marks differ most; equal marks are excluded."""
     every = ((rubric, mark) for rubric, held in sorted(marks.items()) for mark in held if mark[4] != mark[5])
     most = nsmallest(MOST, every, key=lambda one: (-abs(one[1][5] - one[1][4]), one[1][:3]))
     texts: dict[tuple[str, str, str], tuple[str, str]] = {}
@@ -190,7 +190,7 @@ def _short(text: str) -> str:
 
 
 def _once(notify: Callable[[str], None]) -> Callable[[str], None]:
-    """Forward each sentence once, since judges repeat them for every run."""
+    """Wrap a function so that it receives each sentence only once."""
     sent: set[str] = set()
 
     def once(words: str) -> None:
@@ -212,7 +212,7 @@ def _labels(run: Run) -> list[str]:
 
 
 def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
-    """Find the user's benchmarks by name, in the current folder or above a run."""
+    """Find the folders of own benchmarks, in the current folder and above each run."""
     definitions: dict[str, str] = {}
     for folder in folders:
         with closing(Run(folder)) as run:
@@ -257,7 +257,11 @@ def _is_marked(folder: Path, judge: str) -> bool:
 
 
 def _copy_run(run: Run, copy: Path, *, without_scores: bool) -> Path:
-    """Return an existing or new copy of a run; raises UserError for other answers."""
+    """Copy a run unless the copy exists, and return it; UserError if answers differ.
+
+    Args:
+        without_scores: delete the scores of a new copy.
+    """
     if not (copy / DATABASE).is_file():
         copy.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=copy.parent, prefix=".copy-") as temporary:
@@ -296,6 +300,13 @@ def _succession(
     rubric: str, old: str, new: str, marks: Sequence[Mark], kinds: Mapping[tuple[str, str], Mapping[str, str]],
     served: tuple[set[str], set[str]], missing: int, reach: float,
 ) -> Succession:  # fmt: skip
+    """Summarise two judges' marks by a rubric: offset, agreement, rank correlation.
+
+    Args:
+        kinds: by (benchmark, id), the sample's value in each column; offsets are split by them.
+        missing: answers with a mark of one judge only.
+        reach: the width of the rubric's range.
+    """
     of: dict[str, list[Mark]] = defaultdict(list)
     for mark in marks:
         for column, value in kinds.get(mark[:1] + mark[2:3], {}).items():
@@ -313,7 +324,7 @@ def _offset(marks: Sequence[Mark], reach: float) -> Figure:
 
 
 def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float, float]) -> Figure:
-    """Average with an interval over units; all systems' answers to a question are one."""
+    """Average values with an interval; all answers to one question are one cluster."""
     if not values:
         return Figure(None, note=Note("no_common_answer"))
     estimate = interval(values, bounds=bounds, clusters=[f"{mark[0]}/{mark[3]}" for mark in marks])
@@ -321,6 +332,7 @@ def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float,
 
 
 def _ranks(marks: Sequence[Mark]) -> Figure:
+    """Correlate the systems' mean marks by the old and the new judge (Spearman)."""
     systems = sorted({mark[1] for mark in marks})
     means = [
         np.array([np.mean([mark[column] for mark in marks if mark[1] == system]) for system in systems])

@@ -59,7 +59,12 @@ class JudgeReply:
 
 
 def of_sounds(replies: Sequence[JudgeReply], date: str, served: Iterable[str]) -> PartTest:
-    """Compute the figures of replies to claims and choices about sounds."""
+    """Compute discrimination and biases from replies about sounds.
+
+    Args:
+        date: of the test.
+        served: the service's names of the models.
+    """
     answered = [reply for reply in replies if not reply.failed]
     pairs: dict[tuple[Any, ...], list[tuple[Claim, float]]] = defaultdict(list)
     biases: dict[str, list[Case]] = {YES: [], FIRST: [], LONG: []}
@@ -88,7 +93,7 @@ def _claim(reply: JudgeReply) -> Claim:
 def of_texts(
     replies: Sequence[JudgeReply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
 ) -> PartTest:
-    """Compute the figures of the marks of planted answers.
+    """Compute discrimination and biases from the marks of planted answers.
 
     Args:
         replies, date, served: as `of_sounds`.
@@ -153,7 +158,7 @@ def _part_test(
 
 
 def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
-    """Return for each repeat after the first whether the verdict changed."""
+    """Return (unit, 1 or 0) for each repeated question: whether the verdict changed."""
     held: dict[str, list[JudgeReply]] = defaultdict(list)
     for reply in sorted((one for one in replies if not one.failed), key=lambda one: one.to.repeat):
         held[reply.to.same].append(reply)
@@ -165,7 +170,7 @@ def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
 
 
 def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
-    """Average cases, between `low` and 1, with an interval over their units."""
+    """Average (unit, value) cases from `low` to 1, with an interval over units."""
     if not cases:
         return Figure(None, note=Note("no_question_sent"))
     values = [value for _, value in cases]
@@ -194,7 +199,7 @@ class QuestionPlan:
     seed: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The test's identity as JSON values."""
+        """Return what identifies the test, as JSON values."""
         rubrics = [one.protocol for one in self.metrics.values()]
         counts = {"per_kind": self.per_kind, "repeats": self.repeats, "seed": self.seed}
         return {"version": VERSION, "kinds": list(self.kinds), "rubrics": rubrics, **counts}
@@ -210,6 +215,7 @@ _AUDIO = {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ ques
 
 
 def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
+    """Write the questions about sounds as a benchmark folder with audio."""
     (folder / "sounds").mkdir(parents=True, exist_ok=True)
     rows = []
     for name, sound, questions in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds):
@@ -221,6 +227,7 @@ def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
 
 
 def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:
+    """Write the requests to mark planted answers by a rubric as a benchmark folder."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {"id": _row_id(request, one), **{turn.role: turn.content[0] for turn in request.messages}}
@@ -242,7 +249,7 @@ def _write(
     folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any],
     decoding: Mapping[str, Any]
 ) -> Path:  # fmt: skip
-    """Write a benchmark definition without metrics, whose answers are read later."""
+    """Write a benchmark folder whose answers are read by `read_replies`."""
     definition = {
         "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.",
         "category": "Judges", "kind": "qa",
@@ -257,7 +264,12 @@ def _write(
 
 
 def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionPlan) -> tuple[str, PartTest]:
-    """Compute the figures of a judge's replies in a run; returns the part's name too."""
+    """Compute a part's name and its figures from a judge's replies in a run.
+
+    Args:
+        metric: the rubric; None for questions about sounds.
+        day: of the test.
+    """
     answers = {one.question.id: one.answer for one in exchanges(run)}
     served = {answer.state for answer in answers.values() if answer.state}
     if metric is None:

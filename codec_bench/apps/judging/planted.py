@@ -65,7 +65,7 @@ def text_rubrics() -> list[str]:
 
 
 def has_columns_for(name: str) -> bool:
-    """Whether the planted answers have all columns that a rubric reads."""
+    """Whether a rubric can mark the planted answers, which have only some columns."""
     one = load_rubric(name)
     if not one.prompt or one.hears or one.aligns or one.also or one.reply.startswith("official/"):
         return False

@@ -104,7 +104,7 @@ def _spoken() -> tuple[Sample, ...]:
 
 
 def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sample]:
-    """Draw one utterance at a peak of 0.5, with its sample."""
+    """Draw an utterance at a peak of 0.5, and its sample; `female` None is any voice."""
     fitting = [one for one in _spoken() if female is None or (one.speaker in FEMALE) == female]
     sample = fitting[int(draws.integers(len(fitting)))]
     signal = Audio.read(str(sample.audio)).samples[0].astype(np.float64)
@@ -118,7 +118,7 @@ def _silence(number: int, draws: Draws) -> PlantedSound:
 
 
 def _snr(number: int, draws: Draws) -> PlantedSound:
-    """Make speech alone, or with white noise of the same power (0 dB)."""
+    """Make speech, for even numbers with white noise of the same power (0 dB)."""
     speech, _ = _speech(draws)
     noise = draws.standard_normal(speech.size)
     noise *= np.sqrt(np.mean(speech**2) / np.mean(noise**2))
@@ -141,7 +141,7 @@ def _counted(count: int) -> Claims:
 
 
 def _beeps(number: int, draws: Draws) -> PlantedSound:
-    """Make 1 to 7 beeps; the false number is one or two away."""
+    """Make 1 to 7 beeps; the false statement is off by one or two."""
     count = 1 + (2 + 2 * number) % MOST_BEEPS
     others = [n for n in range(1, MOST_BEEPS + 1) if 1 <= abs(n - count) <= 2]
     hz = draws.uniform(600, 1200)
@@ -156,13 +156,14 @@ def _clicks(bpm: float, beats: int) -> np.ndarray:
 
 
 def _tempo(number: int, draws: Draws) -> PlantedSound:
-    """Make eight beats at 120 a minute and eight at 140, in either order."""
+    """Make eight beats at 120 and eight at 140 a minute, or for odd numbers reversed."""
     faster = number % 2 == 0
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
     return _either("tempo", faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]))
 
 
 def _pitch(number: int, draws: Draws) -> PlantedSound:
+    """Make a tone that rises by an octave (even numbers) or falls."""
     rising, low = number % 2 == 0, draws.uniform(200, 400)
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
@@ -171,7 +172,7 @@ def _pitch(number: int, draws: Draws) -> PlantedSound:
 
 
 def _loudness(number: int, draws: Draws) -> PlantedSound:
-    """Repeat speech, once 14 dB softer."""
+    """Make speech twice, softer by 14 dB the first (even numbers) or second time."""
     speech, _ = _speech(draws)
     louder = number % 2 == 0
     first, second = (0.2, 1.0) if louder else (1.0, 0.2)
@@ -198,6 +199,7 @@ def _reversed(number: int, draws: Draws) -> PlantedSound:
 
 
 def _order(number: int, draws: Draws) -> PlantedSound:
+    """Make a tone and noise, with the tone first for even numbers."""
     tone_first = number % 2 == 0
     tone, noise = _tone(1.0, draws.uniform(400, 900)), _faded(0.1 * draws.standard_normal(RATE_HZ))
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
@@ -213,7 +215,7 @@ def _spoken_claims(word: str) -> Claims:
 
 
 def _word(number: int, draws: Draws) -> PlantedSound:
-    """Make a sentence; ask for its longest word, or that of another one."""
+    """Make a sentence; statements name its longest word, or that of another sentence."""
     speech, sample = _speech(draws)
     text = str(sample.text)
     others = [w for one in _spoken() if (w := _longest(str(one.text))) not in text.lower()]
@@ -233,7 +235,7 @@ def _cut(number: int, draws: Draws) -> PlantedSound:
 
 
 def _delivery(number: int, draws: Draws) -> PlantedSound:
-    """Repeat speech a third faster and higher, or a quarter slower and lower."""
+    """Make speech a third faster and higher, for odd numbers a quarter slower, lower."""
     speech, _ = _speech(draws)
     excited = number % 2 == 0
     claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
@@ -288,7 +290,7 @@ class Claim(JudgeQuestion):
     options: tuple[str, ...] = ()
 
     def read(self, reply: str) -> bool | None:
-        """Whether a reply says yes, or A; None if neither or both."""
+        """Parse a reply: whether it says yes, or A for a choice; None if it is unclear."""
         if not self.options:
             return None if (answer := read_yes_no(reply)).reason else answer.values["score"] == 1
         letter = read_letter(reply, choices=dict(zip("AB", self.options)))
@@ -310,7 +312,12 @@ def claims(
 
 
 def _about(unit: str, kind: str, sound: PlantedSound, long: bool, repeat: int) -> Iterator[Claim]:
-    """Yield the yes/no claims and the A/B choices about one sound."""
+    """Yield the yes/no claims and the A/B choices about one sound.
+
+    Args:
+        unit: the sound's name; it begins the questions' ids.
+        long: whether the true statement of a choice is the longer one.
+    """
     for wording, frame in enumerate(CLAIMED):
         for right, statement in ((True, sound.true), (False, sound.false)):
             id = f"{unit}-{'true' if right else 'false'}-{wording}~{repeat}"

@@ -154,7 +154,7 @@ def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], se
 
 
 def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
-    """Yield a run's verdicts on pairs of answers, for each judge."""
+    """Yield a run's verdicts on pairs of answers, and what they belong to, by judge."""
     units = {one.id: one.speaker or one.id for one in run.samples()}
     benchmark = str((run.meta.get("benchmark") or {}).get("name"))
     for name, facts in run.metrics.items():

@@ -31,6 +31,7 @@ def findings(test_part: PartTest) -> list[str]:
 
 
 def _trust(j: Figure) -> str:
+    """Describe in words how often the judge is right, from Youden's J."""
     if j.value is None:
         return "has no counted questions"
     low = j.value if j.low is None else j.low
@@ -42,6 +43,7 @@ def _trust(j: Figure) -> str:
 
 
 def _biases(test_part: PartTest) -> list[str]:
+    """List the strong biases in words."""
     biases: dict[str, str] = {}
     for name, bias in test_part.biases.items():
         if bias.value is None or abs(bias.value) < MOST_BIAS or _may_be_0(bias):
@@ -64,7 +66,7 @@ def _restless(changed: Figure) -> list[str]:
 
 
 def _partly(test_part: PartTest) -> list[str]:
-    """Describe which kinds it distinguishes, where results differ."""
+    """Describe which kinds of questions the judge can tell, if it cannot tell others."""
     can = [name for name, one in test_part.kinds.items() if _is_distinguished(one)]
     cannot = [name for name, one in test_part.kinds.items() if not _is_distinguished(one)]
     return [f"can tell {', '.join(can)}, and cannot tell {', '.join(cannot)}"] if can and cannot else []
@@ -75,6 +77,7 @@ def _is_distinguished(figure: Figure) -> bool:
 
 
 def _unusable_replies(test_part: PartTest) -> list[str]:
+    """Describe how many questions the judge declined, answered unclearly or failed."""
     refused, unread, failed = test_part.refused, test_part.unread, test_part.failed
     counts = ((refused, "declines"), (unread, "replies with no clear verdict to"), (failed, "fails on"))
     known = [(count, label) for count, label in counts if count > MOST_UNUSABLE * test_part.asked]
@@ -131,7 +134,7 @@ def moved_rows(successions: Sequence[Succession]) -> list[tuple[str, str, str]]:
 
 
 def strengths_words(one: JudgedStrengths) -> list[str]:
-    """Describe the basis of strengths, one sentence each."""
+    """List the basis of strengths as sentences: judge, comparisons, ties, and gaps."""
     notes = [
         f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over "
         f"{one.found.units:,} units"
