@@ -116,7 +116,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
 
 
 def _split_folders(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
-    """Split paths into run folders and sites."""
+    """Find the run folders in paths, and the sites among them."""
     from codec_bench.apps.site.folder import is_site
     from codec_bench.store.folders import run_folders
 
@@ -131,7 +131,10 @@ def _split_folders(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFold
 
 
 def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
-    """Return published leaderboards with runs of the site, and codecs if it has any."""
+    """Build the published leaderboards with runs of the site, by name.
+
+    A table of codecs is added if a run has bitrates; missing run folders are notified.
+    """
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
     from codec_bench.apps.leaderboards.codecs import codec_board
     from codec_bench.apps.site.published import published_board, published_codecs
@@ -214,9 +217,10 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
 
 
 def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
-    """Make the leaderboards, the index and the pages of a site from its runs.
+    """Write a site's leaderboards, index and pages from the runs in it.
 
     Args:
+        done: what `add_runs` and `copy_runs` did, for the result.
         published: the published leaderboards by name, as `published.py` writes them.
         title: of the site; None keeps the present one.
     """
@@ -235,7 +239,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
 
 
 def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str], list[str]]:
-    """Copy the missing or newer runs of another site.
+    """Copy the runs of site `other` that are missing in `site`, or newer.
 
     Returns:
         The names of the added, replaced and unchanged runs.
@@ -262,7 +266,7 @@ def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
 
 
 def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
-    """Validate the entry of another site's run; raises UserError for a bad one."""
+    """Return the entry (run's description) of another site; UserError if malformed."""
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:

@@ -39,6 +39,8 @@ def mark_best(
 ) -> None:
     """Add to each row its columns as `best`, `alike` (indistinguishable) and `barred`.
 
+    Columns are numbers. In `barred` ones the row may not be best, for example because its system is suspect.
+
     Args:
         rows: the newest first.
         columns: the name and the protocol of each.
@@ -70,7 +72,7 @@ def _excluded_rows(rivals: Sequence[Row], column: int) -> set[int]:
 def _standings(
     rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _SiteScores
 ) -> list[Mapping[str, Any]]:
-    """Return each row's standing in a column; empty where nothing is comparable."""
+    """Return whether each row is best or alike in a column; empty if not comparable."""
     if not rivals or metric == BITRATE:
         return []
     facts = entries[rivals[0]["run"]]["metrics"][metric]
@@ -130,7 +132,7 @@ def boards_of(
     """Build the leaderboards by key, those with the newest runs first.
 
     Args:
-        entries: the oldest first.
+        entries: descriptions of runs (`describe_run`), the oldest first.
         conflicts: contradictions to mark.
         site: holds the scores for the best rows of several runs; None marks none of these.
     """
@@ -143,7 +145,12 @@ def boards_of(
 
 
 def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: SiteFolder | None) -> dict[str, Any]:
-    """Build one leaderboard: columns by metric and protocol, a row per run's system."""
+    """Build one leaderboard: columns by metric and protocol, a row per run's system.
+
+    Args:
+        entries: the runs of the board, the oldest first.
+        marked: (run, system, metric) of contradicting values.
+    """
     first = entries[-1]["board"]
     columns: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in entries:
@@ -186,7 +193,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
 
 
 def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
-    """Return the column to sort by first: the primary metric, or the only one."""
+    """Return the number of the column to sort by: the primary or only metric; or None."""
     name = (entry["benchmark"] or {}).get("primary")
     if name in entry["metrics"]:
         return order.index((name, entry["metrics"][name]["protocol"]))
@@ -212,6 +219,7 @@ def _excluded_columns(system: Mapping[str, Any], order: Sequence[tuple[str, str]
 def _cell(
     entry: Entry, system: Mapping[str, Any], metric: str, protocol: str, notes: dict[str, int]
 ) -> list[Any] | None:
+    """Return [value, low, high, n, failed, number of the note]; None if not measured."""
     held = system["metrics"].get(metric)
     if held is None or held["protocol"] != protocol:
         return None
@@ -238,7 +246,7 @@ def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str
 
 
 def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
-    """Build the data files `metrics` and `benchmarks`; the newest run counts."""
+    """Build the data of metrics and benchmarks by name; the newest run counts."""
     metrics: dict[str, dict[str, Any]] = {}
     benchmarks: dict[str, Any] = {}
     for entry in entries:

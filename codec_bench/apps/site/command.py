@@ -54,6 +54,7 @@ def site(
 
 
 def _check(runs: list[Path], as_json: bool) -> None:
+    """Print the contradictions of runs, and exit with 3 if there are any."""
     from codec_bench.apps.site.api import contradictions
 
     conflicts = contradictions(runs)
@@ -81,6 +82,7 @@ def _print(conflicts: Sequence[Contradiction]) -> None:
 
 
 def _sentences(conflicts: Sequence[Contradiction]) -> list[str]:
+    """Describe the first contradictions in sentences, and the number of others."""
     sentences = [
         f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is "
         f"{one.value_a:.4g} and {one.value_b:.4g}"

@@ -91,7 +91,7 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def hash_references(run: Run) -> dict[str, Any]:
-    """Hash a run's references: `all` or None if incomplete, and `some` by hashed id."""
+    """Hash a run's reference audio: `all` (None if incomplete), and `some` by hashed id."""
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {hashlib.blake2b(id.encode(), digest_size=6).hexdigest(): sound for id, sound in held if sound is not None}
     is_complete = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
@@ -102,7 +102,7 @@ def hash_references(run: Run) -> dict[str, Any]:
 
 
 def assign_boards(entries: Sequence[Entry]) -> list[Entry]:
-    """Assign each entry, oldest first, the `board` of its audio."""
+    """Give entries, oldest first, a board of their own where reference audio differs."""
     groups: dict[str, list[list[Entry]]] = {}
     for entry in entries:
         among = groups.setdefault(entry["board"]["key"], [])
@@ -126,7 +126,7 @@ def _other(one: Entry, other: Entry) -> bool:
 
 
 def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
-    """Return key and title of the board after `before` others over the same files."""
+    """Return key and title of a board; `before` counts others with the same files."""
     board, sound_hashes = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
     sounds = next((one for one in sound_hashes if one is not None), None) or (str(before) if before else None)
     suffix = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"

@@ -123,7 +123,7 @@ class SiteFolder:
         return sorted(path.parent.name for path in files if _KEY.fullmatch(path.parent.name))
 
     def entry(self, key: str) -> dict[str, Any] | None:
-        """Return the entry of a run, or None; raises UserError if changed."""
+        """Return the description of a run; None if missing, UserError if it was changed."""
         if not (self.run_folder(key) / "run.js").is_file():
             return None
         value = self.read_data(f"runs/{key}/run")
@@ -153,7 +153,7 @@ class SiteFolder:
         self._facts["folders"][key] = os.path.relpath(folder.resolve(), self.path.resolve())
 
     def folders(self) -> dict[str, Path]:
-        """Return the run folders on this machine, by key."""
+        """Return the run folders that exist on this machine, by key."""
         held = set(self.keys())
         by_key = {key: (self.path / str(path)).resolve() for key, path in self._facts["folders"].items() if key in held}
         return {key: path for key, path in by_key.items() if path.is_dir()}
@@ -174,7 +174,7 @@ class SiteFolder:
         return name
 
     def drop_sounds(self) -> None:
-        """Remove audio without a run, as after a removal."""
+        """Remove audio files that belong to no run, if a run was removed or replaced."""
         if not self._forgot:
             return
         named = {sound for entry in self.entries() for sound in self._sounds(entry)}
@@ -210,7 +210,7 @@ class SiteFolder:
             self.write_data(f"{kind}/{name}", payload)
 
     def write_pages(self) -> None:
-        """Write the site's markup, style, script and state."""
+        """Write the site's HTML, style, script and state."""
         text = lambda file: (files(file[0]) / file[1]).read_text("utf-8")  # noqa: E731
         script = "\n".join(map(text, _SCRIPTS))
         self._write(Path("assets", "site.css"), "\n".join(map(text, _STYLES)))

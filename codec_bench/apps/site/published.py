@@ -82,7 +82,7 @@ def _mean(row: BoardRow, board: Board, group: str) -> str | None:
 
 
 def _link(row: BoardRow, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
-    """Return run, system and metric behind a cell from a run of the site; or None."""
+    """Return [run, system, metric] behind a cell; None if no run of the site has it."""
     source = row.sources.get(column.name)
     key = None if source is None else keys.get(Path(source.folder).resolve())
     return None if source is None or key is None else [key, source.system, source.metric]
@@ -101,7 +101,7 @@ def published_codecs(board: CodecBoard) -> dict[str, Any]:
 
 
 def _codec_table(source: str, data: str, tables: Sequence[CodecTable]) -> dict[str, Any]:
-    """Build a table of codecs; `front` has the columns of front points."""
+    """Build a table of codecs; `front` lists a row's columns on the Pareto front."""
     points = {point.name: point for table in tables for point in table.points}
     of = [{point.name: point for point in table.points} for table in tables]
     heads = [head_of("bitrate", "", _KBPS, [Estimate(point.costs["bitrate"]) for point in points.values()])]

@@ -73,7 +73,7 @@ def content_of(run: Run) -> str:
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Build the entry of a run, without its samples."""
+    """Build the entry of a run: all that pages show of it except its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config, written = meta.get("config") or {}, summary.as_dict()
     reasons = summary.failures.reasons
@@ -126,8 +126,8 @@ def describe_run(run: Run) -> dict[str, Any]:
 def _board(run: Run, samples: int) -> dict[str, Any]:
     """Return the leaderboard of a run: its benchmark or its data, and the part.
 
-    The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a benchmark, and
-    other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts
+    The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a benchmark,
+    and other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts
     share a board.
     """
     meta = run.meta
@@ -173,7 +173,11 @@ def _protocols(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """Entry of one system: facts, identity hash, findings, times."""
+    """Build the entry of one system: facts, identity hash, findings and times.
+
+    Args:
+        facts: of the system, as recorded.
+    """
     held = summary.systems[name]
     identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
     if summary.answers:  # a service may put another model, or another state of it, behind a name
@@ -236,7 +240,7 @@ class _ScoreArrays:
             yield row
 
     def values(self, metric: int) -> dict[str, Any]:
-        """Build the data file of one metric."""
+        """Build the data file of metric number `metric`."""
         systems = []
         for s in range(len(self.systems)):
             below = self.below[s, metric]
@@ -288,7 +292,7 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
-    """Return group names and positions by column, without single-group columns."""
+    """Return group names, and each sample's group number or -1, by column."""
     subsets = dict(subsets_of(run))
     for column in _COLUMNS:
         with suppress(UserError):  # too many values to be groups
@@ -307,7 +311,7 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str, Any]]:
-    """Texts of each sample: reference, transcripts, expected answers, failures."""
+    """Collect each sample's texts: reference, transcripts, expected answer, failures."""
     speaker = lambda sample: " · ".join(filter(None, (sample.speaker, sample.language)))  # noqa: E731
     texts: list[dict[str, Any]] = [
         {"text": beginning(sample.text or "", _CHARACTERS), "by": speaker(sample)} for sample in samples
@@ -330,7 +334,7 @@ def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str,
 
 
 def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Build a file of texts, with every reason once."""
+    """Build the data file of texts; failures refer to a list of distinct reasons."""
     reasons: dict[tuple[str, str], int] = {}
     for held in texts:
         if "lost" in held:
@@ -341,7 +345,11 @@ def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
 def _keep_sound(
     site: SiteFolder, run: Run, ids: list[str], scores: _ScoreArrays, audio_mb: float
 ) -> dict[int, dict[int, str]]:
-    """Copy audio of the worst and of random samples, by sample and system."""
+    """Copy audio of the worst and of random samples to the site, up to `audio_mb`.
+
+    Returns:
+        Names of the files, by number of the sample and of the system (-1 is the reference).
+    """
     if audio_mb <= 0:
         return {}
     index = {id: n for n, id in enumerate(ids)}
