@@ -69,7 +69,7 @@ slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": Tr
 
 
 def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
-    """Return the checked command of a part, and the numbers of empty parts."""
+    """Return the checked command of a part, and the numbers of parts without samples."""
     from codec_bench.api.check_request import check_request
     from codec_bench.terminal.request import values_of
 

@@ -130,7 +130,11 @@ class ClusterSize:
 
     @classmethod
     def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
-        """Choose kinds and numbers of actors for the living nodes; UserError without GPUs."""
+        """Choose kinds and numbers of actors that the living nodes have room for.
+
+        Raises:
+            UserError: a GPU is requested, and no node has one.
+        """
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = [int(node.get("CPU", 0)) for node in nodes]
         with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]
@@ -199,7 +203,7 @@ class ShardActor:
         self._open = ExitStack()
 
     def begin(self) -> UserError | None:
-        """Enter the driver's folder; returns why this node cannot take part, or None."""
+        """Enter the driver's folder; return why this node cannot take part, or None."""
         node = self._node
         path, content = node.token
         try:
@@ -222,7 +226,11 @@ class ShardActor:
         return self._progress
 
     def run(self, shard: Shard, folder: str, check: bool) -> Ended:
-        """Run or continue one shard in a folder; `check` tests the codecs."""
+        """Run or continue one shard in a folder; an error is part of the result.
+
+        Args:
+            check: whether to test the codecs first.
+        """
         self._progress = ShardProgress()
         running = replace(self._node.running, check=check, progress=self._update)
         try:

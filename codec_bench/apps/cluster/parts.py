@@ -60,7 +60,7 @@ class PartFolders:
         return list(self._finished)
 
     def next(self, shard: Shard, *, fresh: bool = False) -> Path:
-        """Return the folder to run a shard in: the latest existing one, or a fresh one."""
+        """Return the folder to run a shard in: that of the last try, or a `fresh` one."""
         if shard.of != self.of:
             return self.out / "pieces" / f"{shard.number}-{shard.of}"
         tried = self._tried(shard)
@@ -73,7 +73,7 @@ class PartFolders:
         self._finished[shard] = folder
 
     def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
-        """Join the runs of a split shard's smaller shards; raises UserError."""
+        """Join the runs in `pieces` to one of the shard; UserError if they do not fit."""
         folder = self.next(shard, fresh=True)
         join_pieces(pieces, folder, str(shard))
         self._finished[shard] = folder
@@ -94,7 +94,7 @@ class PartFolders:
 
 
 def _check_ours(out: Path) -> None:
-    """Raise UserError if the folder holds an unreadable run, or one without shards."""
+    """Raise UserError if the folder has a run that was not merged from shards."""
     path = out / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return
@@ -134,7 +134,7 @@ def progress_of(folders: list[Path]) -> list[PartProgress]:
 
 
 def _progress_of(folder: Path) -> PartProgress:
-    """Sum the runs at or below the part's folder: one per benchmark and model."""
+    """Sum the progress of all runs (by benchmark and model) in a part's folder."""
     runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
     if not runs:
         return PartProgress(folder, "waiting")

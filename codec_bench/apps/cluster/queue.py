@@ -59,7 +59,7 @@ class ShardQueue:
         return len(self._waiting)
 
     def take(self, free: int = 1) -> Shard | None:
-        """Return the next shard for one of `free` idle actors, or None."""
+        """Return the next shard to run, or None; splits a slow one for `free` idle actors."""
         if not self._waiting:
             self._split_slowest(free)
         if not self._waiting:
@@ -72,7 +72,7 @@ class ShardQueue:
         """Mark a shard, or a smaller shard of a split one, as finished.
 
         Returns:
-            What runs needlessly; the shard whose pieces are now finished, or None; these pieces.
+            Running shards that are no longer needed; the shard whose pieces are now finished, or None; these pieces.
         """
         began = self._began.pop(shard, None)
         parent = self._parents.get(shard)
@@ -92,11 +92,11 @@ class ShardQueue:
         return self._drop({parent}), parent, split.finished
 
     def requeue(self, shard: Shard, why: str, done: int) -> None:
-        """Requeue the shard of a lost actor.
+        """Put the shard of a lost actor first in the queue again.
 
         Args:
-            why: it ended.
-            done: finished items of the shard.
+            why: the reason of the loss.
+            done: finished items of the shard; more than before restart the count of losses.
 
         Raises:
             UserError: this shard has ended its actors again and again.
@@ -117,7 +117,7 @@ class ShardQueue:
         self._waiting.appendleft(shard)
 
     def _drop(self, shards: set[Shard]) -> list[Shard]:
-        """Remove shards from the line; returns the running ones."""
+        """Remove shards from the queue; returns those that are running."""
         self._waiting = deque(shard for shard in self._waiting if shard not in shards)
         running = [shard for shard in shards if shard in self._began]
         for shard in running:
@@ -125,6 +125,7 @@ class ShardQueue:
         return running
 
     def _split_slowest(self, free: int) -> None:
+        """Split the longest-running slow shard for idle actors, and queue its pieces."""
         now = self._clock()
         slow_s = SLOW * median(self._took) if self._took else SLOW_AT_FIRST_S
         slow = [

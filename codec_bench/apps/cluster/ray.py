@@ -91,7 +91,7 @@ def _execute_in(
     folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running,
     cluster: OnRay
 ) -> Run:  # fmt: skip
-    """Run the shards that are not finished on the cluster, then merge all shards."""
+    """Run the unfinished shards on the cluster, and merge all into the run folder."""
     for system in plan.systems:
         if system.live is not None:
             raise UserError("codec_is_object", codec=system.name, hint="give its name, such as ./mine.py:MyCodec")
@@ -131,7 +131,7 @@ def _shards(samples: int, actors: int) -> int:
 
 
 def _token(folder: Path) -> tuple[str, str]:
-    """Create a file that actors must find, to prove that they see the run folder."""
+    """Write a file that actors must find in the run folder; return path and content."""
     path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
     with on_disk("file_not_writable", path=path):
         path.write_text(content)
@@ -217,7 +217,7 @@ class _Driver:
         self._actors.clear()
 
     def _sync_actors(self) -> None:
-        """Every `LOOK_S`, check the cluster and start an actor for each free slot."""
+        """Every `LOOK_S`, check the cluster and start the actors that it has room for."""
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
@@ -255,7 +255,7 @@ class _Driver:
             )
 
     def _start(self, number: int, kind: ConnectionKind) -> None:
-        """Start an actor with the CPUs and GPUs of a `ConnectionKind`."""
+        """Start an actor with the CPUs and GPUs of `kind`, the kind at position `number`."""
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
         nobody: dict[str, Any] = {"progress": report_nothing, "on_folder": lambda folder, words: None}
@@ -282,7 +282,7 @@ class _Driver:
             self._actors.remove(actor)
 
     def _handle_reply(self, ref: Any) -> None:
-        """Handle an actor's finished call: it is ready, reports progress, ended or died."""
+        """Handle the result of an actor's call: ready, progress, a finished shard, death."""
         actor = next((one for one in self._actors if ref in (one.answer, one.pending)), None)
         if actor is None:
             return
@@ -304,7 +304,7 @@ class _Driver:
             self._finish_shard(actor, result)
 
     def _finish_shard(self, actor: _Actor, ended: Ended) -> None:
-        """Record a shard's run; join a split shard, and end actors on needless pieces."""
+        """Record a finished shard; join a split one, and end actors on needless pieces."""
         shard, folder = actor.shard, actor.folder
         assert shard is not None and folder is not None  # it was running one
         actor.answer = actor.shard = None
@@ -334,7 +334,7 @@ class _Driver:
         self.count.audio_s += progress.audio_s
 
     def _retry(self, actor: _Actor, error: Exception) -> None:
-        """Replace a lost actor; raises UserError if that cannot help."""
+        """Remove a lost actor and requeue its shard; raises UserError after many losses."""
         self._actors.remove(actor)
         self._end(actor)  # if it only cannot be reached, it must not go on
         self._looked = -LOOK_S

@@ -224,7 +224,7 @@ def part_folder(out: Path, number: int | str) -> Path:
 
 
 def read_submission(out: Path) -> Submission | None:
-    """Read the submission of a folder, or None; raises UserError for a bad file."""
+    """Read what was submitted for a folder; None without a file, UserError if damaged."""
     path = out / FOLDER / STATE
     if not path.is_file():
         return None
@@ -239,6 +239,7 @@ def read_submission(out: Path) -> Submission | None:
 
 
 def _submit(submission: Submission, out: Path) -> Submission:
+    """Write job scripts and state, and submit parts and merge job; returns their ids."""
     folder = out / FOLDER
     state = folder / STATE
     with on_disk("file_not_writable", path=folder):
@@ -266,7 +267,7 @@ def _submit(submission: Submission, out: Path) -> Submission:
 
 
 def _submit_merge(submission: Submission, out: Path) -> Submission:
-    """Submit the merge job for queued parts, which run on if Slurm refuses it."""
+    """Submit the merge job after the parts, which run on if Slurm refuses it."""
     folder, array = out / FOLDER, submission.jobs["parts"]
     partition = [f"--partition={submission.resources.partition}"] if submission.resources.partition else []
     try:
@@ -298,6 +299,7 @@ def _names(out: Path) -> tuple[str, str]:
 
 
 def _part_script(submission: Submission, out: Path) -> str:
+    """Format the shell script of one part, an element of Slurm's job array."""
     number = "$SLURM_ARRAY_TASK_ID"
     command = shlex.join([*submission.program, *submission.command])
     folder = shlex.quote(str(part_folder(out.resolve(), "")))
@@ -319,7 +321,7 @@ exec {shlex.join([*submission.program, "slurm", "--go-on", "--out", str(out.reso
 
 
 def _sbatch(*arguments: str) -> str:
-    """Submit a job; returns its id."""
+    """Submit a job by `sbatch` with these arguments, and return its id."""
     done = _called("sbatch", "--parsable", *arguments)
     match = _ID.match(done)
     if match is None:
@@ -334,6 +336,7 @@ def _queued(out: Path) -> dict[str, str]:
 
 
 def _called(program: str, *arguments: str) -> str:
+    """Run a program of Slurm, and return its output; raises UserError if it fails."""
     if shutil.which(program) is None:
         raise UserError("no_slurm_program", program=program, hint="run this command where jobs are submitted to Slurm")
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
