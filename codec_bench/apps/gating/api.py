@@ -234,6 +234,7 @@ def gate_check(
 
 
 def _read_runs(folders: Sequence[PathLike], system: str | None) -> list[RunScores]:
+    """Read a system's scores from run folders; UserError if one is named twice."""
     from codec_bench.apps.gating.run_scores import read_scores
     from codec_bench.store.record import Run
 
@@ -248,7 +249,11 @@ def _read_runs(folders: Sequence[PathLike], system: str | None) -> list[RunScore
 
 
 def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: Sequence[str] | None = None) -> None:
-    """Raise UserError naming the differences between two runs' measurements."""
+    """Raise UserError if run `other`, called `where`, is not comparable with `first`.
+
+    Args:
+        metrics: only these; None for all of `first`.
+    """
     for name in sorted({*first.identity, *other.identity}):
         if first.identity.get(name) != other.identity.get(name):
             raise UserError("run_differs_from_baseline", run=where, field=name, hint="compare runs of one benchmark")

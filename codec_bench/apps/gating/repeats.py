@@ -54,12 +54,15 @@ class Spread:
     count: int
 
     def detectable(self, level: float, power: float, *, repeats: int | None = None, items: float = 1.0) -> float | None:
-        """Return the regression that one run shows; None without a spread of repeats.
+        """Return the smallest loss that one run shows with probability `power`.
 
         Args:
             level: of the two-sided interval whose lower end is compared.
             repeats: of the baseline, in place of the present ones.
             items: a multiple of the items.
+
+        Returns:
+            In the metric's unit; None without a spread of repeats.
         """
         if self.repeats is None or self.noise is None:
             return None
@@ -117,7 +120,7 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
 
 
 def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
-    """Return the standard error CR2 of two runs' difference over the same items."""
+    """Return the CR2 standard error of the difference of two runs over the same items."""
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
     jackknife = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
     difference = float((fold(units_a.sum(axis=0)[None]) - fold(units_b.sum(axis=0)[None]))[0])
@@ -183,7 +186,7 @@ class PairedRuns:
         return LossInterval(test.difference, *ends, test.units, test.method, is_wider)
 
     def p_beyond(self, margin: float) -> float:
-        """Return the one-sided p of no loss beyond the margin."""
+        """Return the one-sided p of the hypothesis that the loss is at most `margin`."""
 
         def is_beyond(tail: float) -> bool:
             ends = self.interval(max(abs(1 - 2 * tail), 1e-9))
@@ -198,7 +201,7 @@ class PairedRuns:
 
 
 def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | None:
-    """Measure the loss with its interval at `level`, and p beyond `margin`; or None."""
+    """Measure loss, interval at `level` and p beyond `margin`; None if undefined."""
     interval = runs.interval(level)
     if interval is None:
         return None

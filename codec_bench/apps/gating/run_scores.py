@@ -170,6 +170,7 @@ def _gated(run: Run, metric: str, facts: Mapping[str, Any]) -> GatedMetric:
 
 
 def _item_score(row: Any) -> ItemScore:
+    """Convert a row of the record to an item's score."""
     parts = None if row.numerator is None or row.denominator is None else (row.numerator, row.denominator)
     counts = row.detail.get("counts", parts)
     transcript = row.detail.get("transcript", row.detail.get("hypothesis"))
@@ -178,7 +179,7 @@ def _item_score(row: Any) -> ItemScore:
 
 
 def _identity(run: Run) -> dict[str, str]:
-    """Return names and hashes that must be equal in run and baseline."""
+    """Return what must be equal in run and baseline, such as data and prompt, by name."""
     identity = identity_of(run)
     parts = {name: getattr(identity, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
     fingerprint = run.meta.get("fingerprint") or {}
@@ -190,7 +191,7 @@ def _identity(run: Run) -> dict[str, str]:
 
 
 def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
-    """Write comparable repeats of one system atomically."""
+    """Write the scores of one system's repeats to a Parquet file, atomically."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -223,7 +224,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
 
 
 def read_baseline(file: Path) -> list[RunScores]:
-    """Read the scores of each repeat; raises UserError for a damaged file."""
+    """Read the scores of each repeat from a baseline; raises UserError if damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -245,6 +246,7 @@ def read_baseline(file: Path) -> list[RunScores]:
 
 
 def _repeats(columns: Sequence[tuple[Any, ...]], head: Mapping[str, Any], file: Path) -> list[RunScores]:
+    """Build the scores of each repeat from a baseline's columns and metadata (`head`)."""
     metrics = {
         name: GatedMetric(**{**facts, "bounds": None if facts["bounds"] is None else tuple(facts["bounds"])})
         for name, facts in head["metrics"].items()
@@ -279,6 +281,7 @@ def _head(metadata: Mapping[bytes, bytes] | None, file: Path) -> dict[str, Any]:
 
 
 def _schema() -> Any:
+    """Build the Arrow schema of a baseline."""
     import pyarrow as pa
 
     names = ("id", "content", "unit", "text", "metric")

@@ -157,7 +157,10 @@ def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spe
 
 
 def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], list[np.ndarray]]:
-    """Return ids with scores in every run, and each run's parts `(items, k)`."""
+    """Return ids with scores in every run, and each run's parts `(items, k)`.
+
+    Parts are what the metric's value is computed from, such as numerator and denominator.
+    """
     held = [run.scores[metric] for run in runs]
     ids = sorted(id for id in held[0] if all(of[id].value is not None and of[id].parts for of in held))
     return ids, [
@@ -166,7 +169,13 @@ def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], lis
 
 
 def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndarray | None, bool]:
-    """Return unit codes (speakers, or items below six) and which; needs six items."""
+    """Return each item's unit as a code, and whether items are the units.
+
+    Units are speakers; below six speakers, items are, and the codes are None.
+
+    Raises:
+        UserError: there are fewer than six items.
+    """
     if len(ids) < FEW_UNITS:
         raise UserError(
             "too_few_items_for_gate",
@@ -183,7 +192,7 @@ def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndar
 def _compare(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, metric_spec: MetricSpec, spec: GateSpec
 ) -> GateVerdict:
-    """Measure one metric's loss over common items, without a verdict yet."""
+    """Measure one metric's loss over common items; its verdict is still `cannot_tell`."""
     facts = baseline[0].metrics[metric]
     ids, parts = shared_parts([*baseline, *candidate], metric)
     codes, few_speakers = find_units(baseline[0], metric, ids)
@@ -203,7 +212,7 @@ def _compare(
 
 
 def _with_verdict(one: GateVerdict, p: float | None, alpha: float) -> GateVerdict:
-    """Decide `worse`, `better`, `same` or `cannot_tell` from p and the interval."""
+    """Set the verdict from the interval of the loss and `p`, adjusted for all metrics."""
     verdict: Verdict = "cannot_tell"
     if one.loss is not None and p is not None:
         if p < alpha:
@@ -218,6 +227,8 @@ def _with_verdict(one: GateVerdict, p: float | None, alpha: float) -> GateVerdic
 def _moved(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, ids: Sequence[str], higher: bool
 ) -> tuple[MovedItem, ...]:
+    """Return the items with the largest loss; `higher`: whether higher is better."""
+
     def mean(runs: Sequence[RunScores]) -> np.ndarray:
         return np.mean(np.array([[run.scores[metric][id].value for id in ids] for run in runs], np.float64), axis=0)
 
@@ -246,7 +257,11 @@ def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], s
 def _metric_limits(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], one: GateVerdict, specs: Any
 ) -> list[LimitCheck]:
-    """Check a metric's hard limits: failures, maximum, minimum, items above 50 %."""
+    """Check a metric's hard limits: failures, maximum, minimum, items above 50 %.
+
+    Args:
+        specs: `MetricSpec` by metric.
+    """
     metric_spec = specs.get(one.metric, MetricSpec())
     limit = max(count_failed(run, one.metric) for run in baseline) if metric_spec.failed is None else metric_spec.failed
     value = max(count_failed(run, one.metric) for run in candidate)

@@ -65,7 +65,7 @@ def _check_row(one: GateVerdict) -> list[str]:
 
 
 def check_notes(result: GateResult) -> list[str]:
-    """Describe exceeded limits and lost items."""
+    """List notes: exceeded limits, few speakers or repeats, and lost items."""
     notes = [limit_text(check) for check in result.limits if not check.passed]
     if fixed := [plain(one.metric) for one in result.metrics if one.few_speakers]:
         notes.append(NOTES["items_as_units"].format(metrics=", ".join(fixed)))
@@ -81,7 +81,7 @@ def check_notes(result: GateResult) -> list[str]:
 
 
 def conclusion(result: GateResult) -> str:
-    """Describe the result in a line."""
+    """Describe the result of the gate in a line."""
     worse = [plain(one.metric) for one in result.metrics if one.verdict == "worse"]
     undecided = [plain(one.metric) for one in result.metrics if one.verdict == "cannot_tell"]
     limits = sum(not one.passed for one in result.limits)
@@ -104,7 +104,7 @@ def calibrate_rows(calibration: Calibration) -> list[list[str]]:
 
 
 def calibrate_notes(calibration: Calibration) -> list[str]:
-    """Describe what more repeats and more items would give."""
+    """Describe in sentences which regressions more repeats or items would show."""
     notes = [NOTES["one_run"]] if calibration.repeats == 1 else []
     if calibration.undefined:
         notes.append(NOTES["undefined"].format(metrics=", ".join(map(plain, calibration.undefined))))
@@ -130,7 +130,7 @@ def moved_metric(result: GateResult) -> GateVerdict | None:
 
 
 def junit_xml(result: GateResult) -> str:
-    """Format a test suite with a case for each metric and limit."""
+    """Format a result as JUnit XML, with a test case for each metric and limit."""
     undecided = result.fail_undecided
     cases = [
         (f"{one.metric}", one.verdict == "worse" or (undecided and one.verdict == "cannot_tell"), row)
@@ -160,7 +160,7 @@ def _add_case(suite: ElementTree.Element, name: str, failed: bool, text: str) ->
 
 
 def markdown(result: GateResult) -> str:
-    """Format a summary for a pull request: table, exceeded limits, ten worst items."""
+    """Format a result for a pull request: table, exceeded limits, ten worst items."""
     lines = [f"### Quality gate: {_escape(conclusion(result))}", "", *_table(CHECK_HEADS, check_rows(result))]
     notes = check_notes(result)
     lines += ["", *(f"- {_escape(note)}" for note in notes)] if notes else []

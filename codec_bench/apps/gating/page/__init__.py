@@ -40,7 +40,11 @@ class ShownMetric:
 
 
 def write_page(result: GateResult, run: str | os.PathLike[str], path: Path) -> None:
-    """Write the page of a result, with audio of the checked run."""
+    """Write the page of a result, with audio of the items that moved most.
+
+    Args:
+        run: the folder of the checked run.
+    """
     with closing(Run(run)) as record:
         audio = {item.id: item.audio for item in record.items(result.system)}
         left = BUDGET_BYTES
