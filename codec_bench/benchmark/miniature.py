@@ -482,6 +482,7 @@ def _write_tagged(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_archive(file: Path) -> None:
+    """Write sounds as a folder, a zip or a tar.gz, by the name's ending."""
     sounds = {f"audio/{index}.wav": _wav(index) for index in range(ROWS + 3)}
     if not file.suffix:  # a folder
         file.mkdir(exist_ok=True)

@@ -211,7 +211,7 @@ def _run(
         config=config, how=execution, **describe_machine(), started=started, state="running",
         data={
             "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
-            "unmatched": [*source.unmatched, *_unmatched(plan)],
+            "unmatched": [*source.unmatched, *_unmatched_files(plan)],
         },
     )  # fmt: skip
     with closing(Run(writer.folder)) as previous:  # also a run that is stopped can be repeated from it
@@ -247,7 +247,8 @@ def _run(
     writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")
 
 
-def _unmatched(plan: Plan) -> list[str]:
+def _unmatched_files(plan: Plan) -> list[str]:
+    """Name the files without a sample, with their system if there are several."""
     several = len(plan.systems) > 1
     return [
         f"{system.name}: {id}" if several else id

@@ -87,6 +87,7 @@ def _check_spec(stage: StageSpec) -> StageSpec:
 
 
 def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:
+    """Build a codec's stage in this process; raises UserError if it cannot."""
     try:
         return CodecStage(stage, pool.device(getattr(system.live, "where", "device")), system.live)
     except UserError:

@@ -343,6 +343,7 @@ class Engine:
         return list(sides[0]), list(sides[1]) if loaded.reference is not None else []
 
     def _metric_work(self, outcome: _Outcome, estimate: Signal) -> MetricWork:
+        """Collect the inputs of an item's metrics: audio, texts, labels and bits."""
         loaded = outcome.item.loaded
         reference = loaded.reference
         return MetricWork(

@@ -114,7 +114,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
         elif kind == "forget":
             segments.detach(rest[0])
         elif kind == "facts":
-            pipe.send(("facts", rest[0], _facts(stages, rest[0])))
+            pipe.send(("facts", rest[0], _stage_facts(stages, rest[0])))
         elif kind == "preload":
             if device.device != "cpu":  # that of a GPU's run computes no networks
                 preloaded_s.update(_preload(stages, rest[0], device.device))
@@ -177,7 +177,8 @@ class Alive:
             self._send()
 
 
-def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
+def _stage_facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
+    """Load a stage for its facts; returns the error if it cannot be loaded."""
     try:
         return stages.load(key).facts
     except UserError as error:

@@ -113,7 +113,7 @@ def _seconds(when: Any) -> float | None:
 def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
     """The results as an evaluation log of Inspect."""
     meta, data = run.meta, data_of(run.meta)
-    samples = list(_samples(run, system))
+    samples = list(_inspect_samples(run, system))
     created = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")
     digest = hashlib.sha256(json.dumps([str(run.folder), system, created]).encode()).hexdigest()[:22]
     scores = []
@@ -137,7 +137,8 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
     return {"version": 2, "status": "success", "eval": spec, "results": results, "stats": stats, "samples": samples}
 
 
-def _samples(run: Run, system: str) -> Iterator[dict[str, Any]]:
+def _inspect_samples(run: Run, system: str) -> Iterator[dict[str, Any]]:
+    """Yield a system's samples with scores, in the layout of Inspect's logs."""
     rows = sorted((row for row in run.rows() if row.system == system), key=lambda row: row.id)
     for sample, of in groupby(rows, key=lambda row: row.id):
         held = list(of)

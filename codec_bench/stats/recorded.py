@@ -171,7 +171,7 @@ class RecordedRun:
 
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""
-        names = self._names_of(metric)
+        names = self._detail_names(metric)
         needed = [name for name in names if name not in ANSWER_DETAILS or name in _MARKS]
         marked = " OR ".join(f"detail LIKE '%\"{name}\"%'" for name in needed)
         rows = self.run.query(
@@ -209,7 +209,8 @@ class RecordedRun:
         units = self.samples.units
         return Scores(by_id, sums[order], [units[n] for n in by_id], unscored, counted, details)
 
-    def _names_of(self, metric: str) -> list[str]:
+    def _detail_names(self, metric: str) -> list[str]:
+        """List the keys of a score's detail that the statistics of a metric read."""
         facts = self.metrics.get(metric) or {}
         names = ["flag", "wrong", *(["counts"] if facts.get("aggregate") in FOLDS else [])]
         return [

@@ -75,6 +75,7 @@ def statistic_of(run: Run, system: str, metric: str, aggregate: str) -> Statisti
 
 
 def _trials_of(run: Run, system: str, metric: str) -> Trials:
+    """Read the trials of a verification metric: enrolment, test and label."""
     numbers = dict(run.query("SELECT id, number FROM samples"))
     return [
         (f"item {numbers.get(enrolment)}", f"item {test}", bool(same))

@@ -118,6 +118,7 @@ class AnswerWriter(RunWriter):
     _grown = 0
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
+        """Open the record; without scores, forget the numbers of its metrics."""
         super()._open(fingerprint, replacing)
         self._grown = self.meta("grown") or 0
         if not self._scored():
@@ -125,9 +126,9 @@ class AnswerWriter(RunWriter):
             with self._transaction() as rows:
                 rows.delete("metrics", "TRUE")
 
-    def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
+    def _check_settings(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
         # Before there is a score, the rules of scoring may still change.
-        super()._check(before, now, replacing if self._scored() else (*replacing, "scored"))
+        super()._check_settings(before, now, replacing if self._scored() else (*replacing, "scored"))
 
     def _scored(self) -> bool:
         return self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None

@@ -151,14 +151,14 @@ def request_hash(request: Mapping[str, Any]) -> str:
 
 def mark_finished(path: Path) -> None:
     """Mark the request of a folder under `runs/` as finished."""
-    started = _read(path / STARTED)
+    started = _read_started(path / STARTED)
     if started is not None:
         write_json(path / STARTED, {**started, "finished": datetime.now().isoformat(timespec="seconds")})
 
 
 def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Run folders started by the same request, newest first, with their start facts."""
-    folders = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{STARTED}")]
+    folders = [(path.parent, _read_started(path)) for path in RUNS.glob(f"*/{STARTED}")]
     identity = (command, request_hash(request))
     same = [
         (path, started) for path, started in folders if started and (started["command"], started[_REQUEST]) == identity
@@ -166,7 +166,8 @@ def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Pa
     yield from sorted(same, key=lambda one: (one[1][_STARTED_AT], one[0].name), reverse=True)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_started(path: Path) -> dict[str, Any] | None:
+    """Read the file of a started command; None if missing or incomplete."""
     try:
         started = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

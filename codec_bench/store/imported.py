@@ -92,7 +92,9 @@ def read_versa(path: Path) -> Imported:
     rates = {match["rate"] for name in names if (match := _OPERATION.fullmatch(name))}
     plain = sorted(name for name in names if not _OPERATION.fullmatch(name) and name not in rates)
     for name in [*plain, *sorted(rates)]:
-        imported.metrics[_named(name, imported)] = _facts(name, imported.toolkit, "ratio" if name in rates else "mean")
+        imported.metrics[_named(name, imported)] = _metric_facts(
+            name, imported.toolkit, "ratio" if name in rates else "mean"
+        )
     for key, record in lines.items():
         imported.samples.append(Sample(key, None, text=_text(record, "ref")))
         of = imported.scores[key] = {}
@@ -120,7 +122,7 @@ def read_ultraeval(path: Path) -> Imported:
     cells = (cell for data in results.values() for cell in data.items())
     names = sorted({name for name, v in cells if name not in ("pred", "ref") and _number(v) is not None})
     for name in names:
-        facts = _facts(name.rstrip("%"), imported.toolkit, "mean")
+        facts = _metric_facts(name.rstrip("%"), imported.toolkit, "mean")
         imported.metrics[_named(name.rstrip("%"), imported)] = {**facts, "unit": "%" if name.endswith("%") else ""}
     for item in [*results, *imported.failed]:
         data = results.get(item, {})
@@ -287,7 +289,7 @@ def _add(
                 "imported_two_values", id=id, name=name, hint="import one system, one task and one filter at a time"
             )
         imported.scores.setdefault(id, {})[_named(name, imported)] = score
-        facts = imported.metrics.setdefault(_named(name, imported), _facts(name, imported.toolkit, "mean"))
+        facts = imported.metrics.setdefault(_named(name, imported), _metric_facts(name, imported.toolkit, "mean"))
         if aggregate == "ratio" and score.denominator is not None:
             facts |= _RATIO
         if better and better.get(name) is not None:
@@ -421,7 +423,8 @@ def _protocol(name: str, imported: Imported) -> str:
     return f"{MARK}{imported.toolkit}/{name}"
 
 
-def _facts(name: str, toolkit: str, aggregate: str) -> dict[str, Any]:
+def _metric_facts(name: str, toolkit: str, aggregate: str) -> dict[str, Any]:
+    """Describe an imported metric; its direction is guessed from its name."""
     better = False if _LOWER.search(name) else True if _HIGHER.match(name) else None
     return {
         "protocol": f"{MARK}{toolkit}/{name}",

@@ -95,6 +95,7 @@ class JudgeTest:
 
 
 def _path(judge: str) -> Path:
+    """Return the cached file of a judge's test; its name is readable and unique."""
     name = "".join(char if char.isalnum() or char in "._-" else "_" for char in judge)
     return (
         cache_folder()

@@ -302,6 +302,7 @@ def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
 
 
 def _link_audio(source: Path, target: Path) -> None:
+    """Link or copy the audio of a shard into the merged run."""
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
         target_path = target / path.relative_to(source)
         with on_disk("not_copied", path=path, to=target_path):

@@ -102,6 +102,7 @@ def _content(run: Run) -> str:
 
 
 def _shard_of(entry: Any, folder: Path) -> tuple[int, int]:
+    """Parse a run's shard `K/N`; raises UserError for a run without one."""
     if entry is None:
         raise UserError("run_without_shard", folder=folder, hint="name the folders of runs that had --shard K/N")
     try:
@@ -176,6 +177,7 @@ def _foreign(shards: Sequence[ShardRun]) -> list[str]:
 
 
 def _list_duplicates(shards: Sequence[ShardRun]) -> list[str]:
+    """Describe the shards that several folders have."""
     places: dict[tuple[str, str], list[str]] = {}
     for run in shards:
         places.setdefault((_digest(run.fingerprint), run.shard), []).append(f"'{run.folder}'")

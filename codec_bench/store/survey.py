@@ -122,7 +122,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     """Count the intact rows of each table, and find the items that can be saved."""
     tables = _tables(db)
-    meta = _meta(db, tables["meta"]) if "meta" in tables else {}
+    meta = _read_meta(db, tables["meta"]) if "meta" in tables else {}
     answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
     for name in (*REQUIRED, *(ANSWERING if answering else ())):
         if name not in tables:
@@ -216,7 +216,8 @@ def _survey_items(
     result.missing_items = max(expected.get("items", 0), len(complete)) - len(saved)
 
 
-def _meta(db: sqlite3.Connection, layout: TableLayout) -> dict[str, Any]:
+def _read_meta(db: sqlite3.Connection, layout: TableLayout) -> dict[str, Any]:
+    """Read the readable entries of the table `meta`."""
     held = {}
     for cells in _Reader(db, ((), (), 0)).rows(layout):
         try:
@@ -227,6 +228,7 @@ def _meta(db: sqlite3.Connection, layout: TableLayout) -> dict[str, Any]:
 
 
 def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, TableLayout]) -> dict[str, int]:
+    """Read the recorded numbers of rows by table; empty if unreadable."""
     if "counts" not in tables:
         return {}
     try:

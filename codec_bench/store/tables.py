@@ -221,7 +221,7 @@ class RowWriter:
         """
         layout = self.layouts[table]
         sql, places = _inserting(layout, tuple(columns), clash == "ignore")
-        summed: Iterable[tuple[Any, ...]] = self._summed(len(layout.columns), places, rows)
+        summed: Iterable[tuple[Any, ...]] = self._with_checksums(len(layout.columns), places, rows)
         if clash == "replace":
             summed, before = list(summed), self._db.total_changes
             try:  # most rows are new, and to look for each before it is written doubles the work
@@ -259,9 +259,10 @@ class RowWriter:
                 (*(now[position] for position in places), row_checksum(now, self._identity), *key),
             )
 
-    def _summed(
+    def _with_checksums(
         self, width: int, places: Sequence[tuple[int, str]], rows: Iterable[Sequence[Any]]
     ) -> Iterator[tuple[Any, ...]]:
+        """Place the cells of rows in the table's columns, and add a checksum."""
         for row in rows:
             cells: list[Any] = [None] * width
             for (position, kind), cell in zip(places, row):

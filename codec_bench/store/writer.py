@@ -102,7 +102,7 @@ class RunWriter:
         # Only now, since SQLite writes what it left next to a file into it when the file is opened for writing.
         self._db = sqlite3.connect(address(path, "rwc"), uri=True, isolation_level=None)
         if has_started:
-            self._check(meta.get("fingerprint"), fingerprint, replacing)
+            self._check_settings(meta.get("fingerprint"), fingerprint, replacing)
         self._identity = identity_of(self._db) if has_started else secrets.randbits(32)
         integrity.remove_seal(self.folder)
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -119,7 +119,8 @@ class RunWriter:
     def _json_cell(self, text: Any, where: str) -> Any:
         return integrity.json_cell(text, self.folder / DATABASE, where)
 
-    def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
+    def _check_settings(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
+        """Raise RunMismatch if settings differ from those of the run."""
         started = None if before is None else before | {name: now[name] for name in replacing}
         if started is not None and started != now:
             raise RunMismatch(
@@ -185,6 +186,7 @@ class RunWriter:
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
+        """Raise RunMismatch if a sample is not at its recorded position."""
         held = self._db.execute("SELECT id FROM samples ORDER BY number LIMIT ?", (len(samples),))
         for number, ((id,), sample) in enumerate(zip(held, samples), 1):
             if id != sample.id:
@@ -255,6 +257,7 @@ class RunWriter:
         rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
 
     def _check_sound(self, number: int, record: ItemRecord) -> None:
+        """Raise RunMismatch if a sample's recorded audio hash is another."""
         (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
         if None not in (held, record.sound) and held != record.sound:
             raise RunMismatch(

@@ -79,14 +79,15 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
         if before is None:
             continue
         if before[1] != content_of(plain_fields(question.fields), question.references):
-            raise _misfit(writer, f"holds another question under the id '{question.id}'")
+            raise _cannot_grow(writer, f"holds another question under the id '{question.id}'")
         places[before[0]] = NewPosition(number, question.draw_of, question.draw)
     if held:
-        raise _misfit(writer, f"does not hold the question '{next(iter(held))}'")
+        raise _cannot_grow(writer, f"does not hold the question '{next(iter(held))}'")
     writer.renumber(places, requested)
 
 
-def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
+def _cannot_grow(writer: AnswerWriter, why: str) -> RunMismatch:
+    """Build the error of a choice of questions that does not continue the run's."""
     return RunMismatch(
         "choice_cannot_grow",
         folder=writer.folder,

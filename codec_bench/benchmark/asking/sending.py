@@ -402,7 +402,7 @@ class Answering:
             return
         before = self.writer.meta(self._noted_as) or []
         if before:
-            self._compare(before[-1], facts)
+            self._check_model(before[-1], facts)
         if not before or {**before[-1], "when": None} != {**facts, "when": None}:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self.writer.set_meta(**{self._noted_as: [*before, {**facts, "when": now}]})
@@ -466,7 +466,8 @@ class Answering:
             self.writer.set_meta(token=token)
         return str(token)
 
-    def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    def _check_model(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Raise RunMismatch if facts of the served model differ from the run's."""
         was, is_now = before.get("model", {}), now.get("model", {})
         changed = [f"{n} was {was[n]!r}, now {is_now[n]!r}" for n in was if n in is_now and was[n] != is_now[n]]
         if changed:

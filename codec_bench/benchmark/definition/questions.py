@@ -188,6 +188,7 @@ class QuestionStream:
         return value is not None and _text(value) in _listed(texts)
 
     def _check_columns(self, opened: Opened) -> None:
+        """Raise UserError for empty data, or for a column that the data lack."""
         if opened.columns is not None and not opened.columns:
             raise UserError("benchmark_data_empty", data=opened.rows.name, benchmark=self.name)
         for name, column, setting in absent_columns(self._data, opened.columns):

@@ -198,7 +198,8 @@ class Speaker(Strict):
     pattern: str | None = None
 
     @model_validator(mode="after")
-    def _group(self) -> Speaker:
+    def _check_pattern(self) -> Speaker:
+        """Refuse a pattern that has not exactly one group."""
         try:
             groups = 1 if self.pattern is None else re.compile(self.pattern).groups
         except re.error as error:
@@ -520,6 +521,7 @@ class BenchmarkSpec(Strict):
 
     @model_validator(mode="after")
     def _check_request(self) -> BenchmarkSpec:
+        """Refuse fields that JSON cannot hold, and a prompt that misses or is unused."""
         try:
             json.dumps(self.fields)
         except TypeError as error:

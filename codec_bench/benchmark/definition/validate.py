@@ -313,6 +313,7 @@ def _parts(template: Template, above: Location = ()) -> Iterator[tuple[Location,
 
 
 def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[DefinitionFinding]:
+    """Yield a finding for each name that a template reads and no field has."""
     names = _names(spec)
     inline = () if isinstance(template, PromptSpec) else location
     for which, variant in _with_variants(template):

@@ -65,14 +65,14 @@ class OwnWords:
         The reply as one object; else flat objects on lines of their own that have one of `keys`.
         """
         text = unfenced(self._rest)
-        document = _loaded(text)
+        document = _parse_object(text)
         if document is not None:
             if _OBJECT.fullmatch(text):
                 return [] if self._echoed(_object_key(text), True) else [document]
             return [] if _squeezed(text) in _squeezed(self._answer) else [document]
         end = len(self._rest.rstrip(_MARKS + "\n"))
         judge_objects = [
-            _loaded(match[1])
+            _parse_object(match[1])
             for match in _FLAT_OBJECT.finditer(self._rest)
             if not self._echoed(_object_key(match[1]), match.end(1) >= end)
         ]
@@ -80,7 +80,7 @@ class OwnWords:
 
     def reasoning(self) -> list[str]:
         """The judge's words outside of objects, and texts inside a reply that is one."""
-        document = _loaded(unfenced(self._rest))
+        document = _parse_object(unfenced(self._rest))
         if document is None:
             return [_OBJECT.sub(" ", self.judge_text)]
         return [
@@ -176,7 +176,8 @@ def _squeezed(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
-def _loaded(text: str) -> dict[str, Any] | None:
+def _parse_object(text: str) -> dict[str, Any] | None:
+    """Parse a text as one JSON object with unique keys, or return None."""
     if not text.startswith("{"):
         return None
     try:

@@ -198,6 +198,8 @@ def _mmau(answer: Answer) -> Ruling:
 
 
 def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ruling]:
+    """Turn a published match rule into a ruling with the read options."""
+
     def ruling(answer: Answer) -> Ruling:
         """Apply the published rule; unparsed if it reads no option."""
         match = decide(answer)

@@ -62,7 +62,7 @@ class Bleu(AnswerMetric):
         self._official = variant in OFFICIAL
         self._tokeniser = OFFICIAL.get(variant, variant) if variant is not None else None
         if self._tokeniser is not None:
-            _metric(self._tokeniser, not self._official)  # fail on a missing tokeniser before a long run
+            _load_bleu(self._tokeniser, not self._official)  # fail on a missing tokeniser before a long run
         self.aggregate = "bleu-sacrebleu-1.5" if self._official else "bleu"
         self.name = "bleu" if variant is None else f"bleu[{variant}]"
         self.source = f"sacrebleu {_sacrebleu_version()}, exactly"
@@ -82,7 +82,7 @@ class Bleu(AnswerMetric):
             return Score.undefined(Diagnostic("no_expected_text", id=answer.id), self.protocol)
         base = base_language(answer.language) if answer.language else ""
         tokeniser = self._tokeniser or BY_LANGUAGE.get(base, "13a")
-        result = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
+        result = _load_bleu(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
         counts = [int(n) for n in (result.sys_len, result.ref_len, *result.counts, *result.totals)]
         value = _older(result) if self._official else result.score
         return Score.ok(value, self.protocol, detail={"counts": counts, "tokeniser": tokeniser})
@@ -105,7 +105,8 @@ def _sacrebleu_version() -> str:
 
 
 @cache
-def _metric(tokeniser: str, effective_order: bool) -> Any:
+def _load_bleu(tokeniser: str, effective_order: bool) -> Any:
+    """Load sacrebleu's BLEU; raises an error that names the missing package."""
     try:
         from sacrebleu.metrics import BLEU
     except ImportError:

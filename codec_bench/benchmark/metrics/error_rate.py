@@ -62,9 +62,9 @@ class _AnswerErrorRate(AnswerMetric):
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         rule = self._rule
         best = min(compared, key=lambda one: (rule.item_value(one) is None, rule.item_value(one) or 0.0))
-        return self._scored(answer, best)
+        return self._score_texts(answer, best)
 
-    def _scored(self, answer: Answer, best: ComparedTexts) -> Score:
+    def _score_texts(self, answer: Answer, best: ComparedTexts) -> Score:
         """Convert the best reference's comparison to a score."""
         value, detail = self._rule.item_value(best), best.detail
         if value is None and best.hallucinated and self._rule.fixed and self._rule.aggregate == "ratio":
@@ -126,7 +126,8 @@ class AnswerHallucinated(_AnswerErrorRate):
         score = super().worst(answer)
         return Score.ok(1.0, self.protocol) if score.status == "ok" else score
 
-    def _scored(self, answer: Answer, best: ComparedTexts) -> Score:
+    def _score_texts(self, answer: Answer, best: ComparedTexts) -> Score:
+        """Score words where the reference has none; refuse other references."""
         if best.counts.reference_length:
             reason = Diagnostic("expected_has_words")
             return Score.refused(reason, self.protocol)

@@ -160,6 +160,7 @@ def _variants(text: str) -> list[str]:
 
 
 def _parse_list(value: Any) -> list[Any]:
+    """Parse a list, or its JSON text; anything else is an empty list."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -100,6 +100,7 @@ def _first_word_of_paragraph(a: Mapping[str, Any], text: str) -> bool:
 
 
 def _placeholders(a: Mapping[str, Any], text: str) -> bool:
+    """Whether a text has enough `[...]` placeholders, each on one line."""
     count = 0
     for line in text.split("\n"):
         at = 0

@@ -55,7 +55,7 @@ class Meteor(WordMetric):
         except ImportError:
             raise MissingExtra("METEOR", "nltk", "text") from None
         self._score = meteor_score
-        self._synonyms: Any = _NoSynonyms() if variant else _wordnet(nltk)
+        self._synonyms: Any = _NoSynonyms() if variant else _find_wordnet(nltk)
         self.name = f"meteor[{variant}]" if variant else "meteor"
         self.protocol = f"meteor/{variant or 'wordnet'}/nltk-{nltk.__version__}/words-1"
 
@@ -65,7 +65,8 @@ class Meteor(WordMetric):
         return Score.ok(value, self.protocol)
 
 
-def _wordnet(nltk: Any) -> Any:
+def _find_wordnet(nltk: Any) -> Any:
+    """Find WordNet: that of nltk, else the system's; raises MissingResource."""
     for name in ("corpora/wordnet", "corpora/wordnet.zip"):
         try:
             nltk.data.find(name)

@@ -38,13 +38,14 @@ def bare_text(text: str) -> str:
             bare = tagged[2].strip()
         bare = _MARKED.sub("", bare).strip()
         bare = _ANNOUNCED.sub("", bare, count=1).strip() or bare
-        bare = _unquoted(bare)
+        bare = _strip_quotes(bare)
         if bare == before:
             break
     return bare
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
+    """Remove one pair of enclosing quotes that does not occur inside."""
     for left, right in _PAIRS.items():
         if text.startswith(left) and text.endswith(right) and len(text) > len(left) + len(right):
             inner = text[len(left) : -len(right)]

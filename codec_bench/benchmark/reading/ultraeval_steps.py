@@ -63,7 +63,7 @@ def extract(answer: Any, key: str) -> Any:
 
 def qwen_asr(answer: str, language: str = "en") -> str:
     """Remove `<|...|>` tags from a transcript, and for `zh` all white space."""
-    text = re.sub(r"\s+", " ", _without_tags(answer))
+    text = re.sub(r"\s+", " ", _remove_tags(answer))
     text = re.sub(r" ([!,.?;:])", r"\1", text).lstrip()
     return re.sub(r"\s", "", text) if language == "zh" else text
 
@@ -81,7 +81,8 @@ def first_option(answer: str, letters: str = "ABCD", default: str = "") -> str:
     return default
 
 
-def _without_tags(text: str) -> str:
+def _remove_tags(text: str) -> str:
+    """Replace each `<|...|>` on one line by a space."""
     out, at = [], 0
     while (start := text.find("<|", at)) >= 0:
         line_end = text.find("\n", start)

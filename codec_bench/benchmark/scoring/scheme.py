@@ -122,7 +122,7 @@ class Scheme:
     def facts(self) -> dict[str, dict[str, Any]]:
         """The record's facts about each metric, in the benchmark's order."""
         metrics: dict[str, Any] = {**self.alone, **self.sets, **self.judged, **self.spoken}
-        return {name: _facts(metrics[name]) for name in self.order}
+        return {name: _metric_facts(metrics[name]) for name in self.order}
 
     def identity(self) -> dict[str, Any]:
         """Everything that changes a score, as JSON values."""
@@ -144,7 +144,8 @@ def transcript_of(chain: Chain) -> str:
     return f"transcript[{chain.recogniser}]"
 
 
-def _facts(metric: Any) -> dict[str, Any]:
+def _metric_facts(metric: Any) -> dict[str, Any]:
+    """Describe a metric for the record, and its judge and rubric if it has them."""
     summary = metric.summary.strip().split("\n")[0] if isinstance(metric, JudgeMetric) else doc_summary(type(metric))
     return {
         "protocol": metric.protocol,

@@ -100,7 +100,7 @@ class Drawing:
             UserError: the folder cannot be written.
         """
         svg, pdf, table = files = [folder / f"{stem}.{form}" for form in ("svg", "pdf", "csv")]
-        with _written(folder), self.styled(), warnings.catch_warnings(record=True) as font_warnings:
+        with _report_unwritable(folder), self.styled(), warnings.catch_warnings(record=True) as font_warnings:
             warnings.simplefilter("always")
             folder.mkdir(parents=True, exist_ok=True)
             figure = draw_figure()
@@ -115,7 +115,8 @@ class Drawing:
 
 
 @contextmanager
-def _written(folder: Path) -> Iterator[None]:
+def _report_unwritable(folder: Path) -> Iterator[None]:
+    """Raise UserError for an operating system error of the block."""
     try:
         yield
     except OSError as error:

@@ -135,7 +135,7 @@ def collect(
     position = {sample: n for n, sample in enumerate(chosen)}
     heads = column_heads(columns, tables.entries)
     tables = replace(tables, heads=heads)
-    data = _data(tables, samples, origins, chosen, values, finished)
+    data = _page_data(tables, samples, origins, chosen, values, finished)
     data["has_answers"] = all(map(has_answers, runs))
     data["prompted"] = all((run.meta.get("config") or {}).get("reference") == "prompt" for run in runs)
     data["lengths"] = [[of.get(n) for n in chosen] if (of := lengths[s]) else None for s in range(len(systems))]
@@ -237,6 +237,7 @@ def _items(
 def _estimates(
     runs: Sequence[Run], systems: Sequence[PageSystem], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
+    """Collect the saved audio by position of the sample: system and file."""
     estimates: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):
         for item in runs[system.run].items(system.name):
@@ -250,7 +251,7 @@ def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str
     return next((path for path in references if path is not None), None)
 
 
-def _data(
+def _page_data(
     tables: Tables,
     samples: Sequence[SampleRow],
     origins: Sequence[str],
@@ -258,6 +259,7 @@ def _data(
     values: np.ndarray,
     finished: Sequence[set[int]],
 ) -> dict[str, Any]:
+    """Build the JSON of the page: systems, columns, samples and their values."""
     families = tables.families()
     return {
         "runs": list(tables.names),

@@ -60,6 +60,7 @@ def _is_read(run: Run) -> bool:
 
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
+    """Collect the judges' replies to the chosen answers by sample id."""
     replies_by_id: dict[str, list[str]] = {}
     for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):

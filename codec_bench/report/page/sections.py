@@ -34,7 +34,8 @@ class PageSection:
         return f"{self.name}.html.j2"
 
 
-def _controls(tables: Tables) -> dict[str, Any]:
+def _control_values(tables: Tables) -> dict[str, Any]:
+    """Build the template values of the controls, by system."""
     rows = {
         system.label: {"rows": control_rows(controls), "notes": beyond_notes(controls)}
         for system in tables.systems
@@ -43,7 +44,8 @@ def _controls(tables: Tables) -> dict[str, Any]:
     return {"controls": rows, "control_heads": HEADS}
 
 
-def _robustness(tables: Tables) -> dict[str, Any]:
+def _robustness_values(tables: Tables) -> dict[str, Any]:
+    """Build the template values of wordings and order of options, by system."""
     wordings, choices = {}, {}
     for system in tables.systems:
         summary = tables.summaries[system.run]
@@ -60,10 +62,10 @@ def _breakdowns(tables: Tables) -> dict[str, Any]:
 
 
 SECTIONS = (
-    PageSection("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"]
+    PageSection("codec_bench.report.controls", "controls", _control_values, lambda held: "Controls" if held["controls"]
         else ""),
     PageSection(
-        "codec_bench.report.robustness", "wordings", _robustness,
+        "codec_bench.report.robustness", "wordings", _robustness_values,
         lambda held: "Wordings" if held["wordings"] else "Options" if held["choices"] else "",
     ),
     PageSection(

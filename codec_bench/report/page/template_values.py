@@ -53,7 +53,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "lost": without_estimate,
                 "remarks": numbers.remarks(by_label[system.label]),
                 "extra_columns": [column.cell(by_label[system.label]) for column in extra_columns],
-                "cells": [_shown(entry, head, without_estimate) for entry, head in zip(row, heads)],
+                "cells": [_cell_values(entry, head, without_estimate) for entry, head in zip(row, heads)],
             }
             for system, row in zip(systems, entries)
             for without_estimate in [by_label[system.label].without_estimate]
@@ -64,11 +64,11 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             for system in systems
             if numbers.UNPROCESSED != system.name and by_label[system.label].bitrate_bps
         ),
-        "groups": _groups(systems, heads, tables.sets),
+        "groups": _group_by_data(systems, heads, tables.sets),
         "notes": [
             *_interval_methods(shown),
             *numbers.system_notes(by_label),
-            *_of_questions(tables),
+            *_question_notes(tables),
             *judge_notes(shown),
             *value_notes(shown),
         ],
@@ -83,7 +83,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
     }
 
 
-def _of_questions(tables: Tables) -> list[str]:
+def _question_notes(tables: Tables) -> list[str]:
+    """List notes on the rows and answers of each run, with its name if several."""
     several = len(tables.runs) > 1
     return [
         f"{name}: {note}" if several else note
@@ -96,9 +97,10 @@ def _of_questions(tables: Tables) -> list[str]:
     ]
 
 
-def _groups(
+def _group_by_data(
     systems: Sequence[PageSystem], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]
 ) -> list[dict[str, Any]]:
+    """Group systems and columns by their data set."""
     return [
         {
             "data": data,
@@ -149,7 +151,8 @@ def _interval_methods(shown: Sequence[Any]) -> list[str]:
     return [f"95 % intervals: {', '.join(methods)}"] if methods else []
 
 
-def _shown(entry: MetricSummary | None, head: Mapping[str, Any], without_estimate: int) -> dict[str, Any] | None:
+def _cell_values(entry: MetricSummary | None, head: Mapping[str, Any], without_estimate: int) -> dict[str, Any] | None:
+    """Format one cell's value, interval, counts and marks; None if missing."""
     if entry is None:
         return None
     factor, places, value = head["factor"], head["places"], entry.value

@@ -107,6 +107,6 @@ def test_without_sacrebleu_the_extra_is_named(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
-    bleu._metric.cache_clear()
+    bleu._load_bleu.cache_clear()
     with refuses("package_not_installed", package="sacrebleu"):
         load_answer_metric("bleu[13a]")
