@@ -184,7 +184,7 @@ class CollectionCodec(Codec):
         raise NotImplementedError
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Encode each item."""
+        """Encode each item to codes, and to side information if the package sends more."""
         codes = []
         for audio in batch:
             check_input(audio, self.info)

@@ -75,7 +75,7 @@ class IsolatedCodec(CollectionCodec):
             )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Encode each item."""
+        """Encode each item in the worker process."""
         for audio in batch:
             check_input(audio, self.info)
         sounds = [{"samples": np.ascontiguousarray(a.samples), "sample_rate_hz": a.sample_rate_hz} for a in batch]

@@ -88,7 +88,7 @@ class Quantised(Codec):
 
     @cached_property
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest value of each dimension and the step between its levels, `(dimensions, 1)`."""
+        """The lowest value of each dimension and its step, both `(dimensions, 1)`."""
         low, high = self._span or latent_range(self._codec)
         return low, (high - low) / (self._levels - 1)
 

@@ -264,7 +264,10 @@ class _Kernels(_ClipByClip):
         self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._variant.reflect)
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
-        """Run both networks on a clip's windows, in parallel on shared threads."""
+        """Run both networks on a clip's windows, in parallel on shared threads.
+
+        Returns raw outputs of the P.835 network, `(windows, 3)`, and of the P.808 network, `(windows,)`.
+        """
         raw, scores = [], []
         with self._crew as crew:
             for chunk, count in clip.parts(WINDOWS_AT_ONCE):
@@ -325,7 +328,10 @@ class _OnnxRuntime(_ClipByClip):
             )
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
-        """Run both ONNX files on each window alone."""
+        """Run both published ONNX files on each window of a clip alone.
+
+        Returns raw outputs of the P.835 network, `(windows, 3)`, and of the P.808 network, `(windows,)`.
+        """
         from codec_bench.kernels.dnsmos.ref import HOP_SAMPLES, mel_levels
 
         raw, scores = [], []

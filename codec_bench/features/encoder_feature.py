@@ -42,7 +42,7 @@ class EncoderFeature(NetworkFeature):
 
     @abstractmethod
     def _network(self) -> Any:
-        """Build the network with its weights on the CPU: a function of padded waves and lengths."""
+        """Build the network on the CPU: a function of padded waves and lengths."""
 
     def _architecture(self) -> Any:
         from codec_bench.networks.speech_config import WAV2VEC2_BASE

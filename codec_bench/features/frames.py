@@ -95,7 +95,7 @@ def layer_of(variant: str) -> tuple[str, int | None]:
 
 
 def frames_protocol(variant: str) -> str:
-    """Return the protocol id of a variant's frames in float32.
+    """Return the id that names a variant's frames, in float32, in records.
 
     Raises:
         MissingExtra: s3prl is not installed. UserError: the layer is no number.

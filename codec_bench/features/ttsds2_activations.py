@@ -196,6 +196,6 @@ class Ttsds2Whisper(_Activations):
 
 
 def _window(signal: np.ndarray) -> np.ndarray:
-    """Cut a signal to Whisper's window, with its end mirrored for the last centred frames."""
+    """Cut a signal to Whisper's window, and mirror its end for the last frames."""
     padded = np.pad(signal[:WINDOW_SAMPLES], (0, max(0, WINDOW_SAMPLES - signal.size)))
     return np.pad(padded, (0, MIRRORED), mode="reflect")

@@ -118,7 +118,7 @@ class UtmosV2(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """Return the protocol id of a variant: fold or number of folds, number of crops."""
+        """Return the id that names a variant's method: number of folds and of crops."""
         facts = _protocol(variant)
         folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"

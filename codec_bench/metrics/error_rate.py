@@ -151,7 +151,9 @@ class _RecognisedErrorRate(Metric):
         return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[ComparedTexts | Score]:
-        """Normalise and align two texts of each item, which are not its reference text.
+        """Compare two texts of each item with each other.
+
+        Both are normalised by the text rule, and aligned.
 
         Args:
             texts: for each item, the text that serves as reference, and the text to compare.

@@ -96,7 +96,7 @@ class Chosen:
 
 
 def group_metrics(group: str) -> list[str]:
-    """List all metrics of a group, by name without brackets, even if some cannot run."""
+    """List the metrics of a group by name, without brackets, even if some cannot run."""
     if group == OFFLINE:
         known = [name for members in TOPICS.values() for name in members]
         return [*known, *(name for name in REGISTRY.names() if name not in known)]

@@ -46,7 +46,7 @@ ENVELOPE_HZ, ENVELOPE_BANDS, ENVELOPE_RANGE_HZ = 32, 20, (300.0, 7400.0)
 
 
 class _Frames:
-    """The frames of a 16 kHz signal `(samples,)` and their spectra. The last whole frame is excluded."""
+    """The frames of a 16 kHz signal, less the last whole one, and their spectra."""
 
     def __init__(self, signal: np.ndarray) -> None:
         # The smallest step of float64 keeps frames of digital silence from being divided by 0.
@@ -429,7 +429,7 @@ class _Csii(_Loizou):
     range_db: ClassVar[tuple[float, float]]
 
     def _measure(self, item: Inputs) -> Score:
-        """Compute the coherence index of the frames in this metric's level range."""
+        """Compute the coherence index (CSII) of frames in this metric's range of levels."""
         value = coherence_index(*item.once(_frames), self.range_db)
         if value is None:
             return Score.undefined(Diagnostic("no_frames_at_level"), self.protocol)

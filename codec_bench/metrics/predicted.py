@@ -79,7 +79,7 @@ class Predicted(FeatureMetric):
         return Diagnostic("trained_on_others", trained_on=self.row.trained_on, language=language, others=every)
 
     def _score(self, item: Inputs) -> Score:
-        """Return the network's number for the estimate; refused in another language."""
+        """Return the network's number for the estimate; refused in an untrained language."""
         reason = self.refusal(text=item.text, language=item.language)
         if reason is not None:
             return Score.refused(reason, self.protocol)

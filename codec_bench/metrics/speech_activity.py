@@ -56,7 +56,7 @@ class SpeechShare(FeatureMetric):
 
 
 class _Retention(FeatureMetric):
-    """Base class of comparisons with the reference's speech activity. Both sides must be aligned."""
+    """Base class of comparisons with the speech activity of an aligned reference."""
 
     kind = "pair"
     rate_hz = RATE_HZ

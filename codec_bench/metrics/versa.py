@@ -127,7 +127,7 @@ class VersaMetric(Metric):
         mine.higher_is_better, mine.range = facts.higher_is_better, facts.range
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item."""
+        """Return one score per item, computed by VERSA in the worker process."""
         worker = _worker(self._configuration, self._options)
         if isinstance(worker, Diagnostic):
             return [Score.failed(worker, self.protocol)] * len(batch)

@@ -33,7 +33,7 @@ def _strided(length: Any, stride: int) -> Any:
 
 
 class _AudioSealConv(nn.Module):
-    """A convolution that reads zeros beyond both ends and gives ceil(length / stride) frames."""
+    """A convolution to ceil(length / stride) frames, with zeros beyond both ends."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         super().__init__()

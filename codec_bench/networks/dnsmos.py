@@ -150,7 +150,7 @@ class Networks:
         return parts
 
     def _score(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        """Compute raw outputs of the P.835 network and, in a last column, of P.808: `(windows, 4)`.
+        """Compute raw outputs of P.835 and, in the last column, of P.808: `(windows, 4)`.
 
         Args:
             samples: all joined runs, `(samples,)`. starts: int64, the frame at which each window starts.
@@ -191,7 +191,7 @@ class Networks:
         return power.clamp_min(FLOOR).log() / float(LN_10)
 
     def _convolve(self, x: torch.Tensor, first: int, stop: int) -> torch.Tensor:
-        """Run layers `first` to `stop - 1` of the P.835 network, with the maxima from `SHARED` on."""
+        """Run layers `first` to `stop - 1` of P.835, with the maxima from `SHARED` on."""
         for number in range(first, stop):
             weights, bias = self._p835[number]
             x = functional.conv2d(x, weights, bias, padding=1).relu_()

@@ -171,7 +171,7 @@ class AudioEncoder(nn.Module):
         return x, bias
 
     def _positions(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Run the positional convolutions over frames that are zero beyond each item's end."""
+        """Run the positional convolutions over frames, with zeros on the padding."""
         for layer in self.relative_positional_encoder.values():
             assert isinstance(layer, nn.ModuleDict)
             x = layer["0"](x).float()

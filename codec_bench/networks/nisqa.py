@@ -61,7 +61,7 @@ class NisqaLevels(nn.Module):
 
 
 class _Pieces(Folding):
-    """Six convolutions over segments of 15 frames, with the norms folded into the weights.
+    """Six convolutions over segments of 15 frames, with norms folded into weights.
 
     Args:
         adaptive: whether maxima are over a fixed number of parts (NISQA), else over pairs (NISQA-TTS).

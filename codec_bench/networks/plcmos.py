@@ -108,12 +108,12 @@ class PlcmosNet(WholeSignal, nn.Module):
         for index in range(1, len(CHANNELS) + 1):
             x = F.leaky_relu(block.get_submodule(f"conv{index}")(x), SLOPE, inplace=True)
             frames = each(frames, lambda n: n - SPREAD)
-            x = _compact(F.max_pool2d(x, (1, 4)), frames)
+            x = _zero_padding(F.max_pool2d(x, (1, 4)), frames)
         x = block.conv_project(x.permute(0, 3, 1, 2).flatten(1, 2)).transpose(1, 2)
         return self._rated(self._ends(x, frames), raters)
 
     def _levels(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
-        """Compute a twentieth of the log power, `(signals, frames, bins)`; zeros beyond a signal's end."""
+        """Compute a twentieth of the log power, `(signals, frames, bins)`; padding is 0."""
         count = max(frames)
         padded = F.pad(waves.double(), (HOP, (count - 1) * HOP + FFT - HOP - waves.shape[1]))
         power = torch.fft.rfft(padded.unfold(1, FFT, HOP) * self.window).abs().square()
@@ -122,7 +122,7 @@ class PlcmosNet(WholeSignal, nn.Module):
             none = none | ~inside(frames, count, waves.device)[..., None]
         least = power.masked_fill(none, math.inf).amin((1, 2), keepdim=True)
         levels = torch.where(power == 0, least.log() - FLOOR, power.clamp_min(torch.finfo(power.dtype).tiny).log())
-        return _compact((levels / SCALE).float()[:, None], frames)[:, 0]
+        return _zero_padding((levels / SCALE).float()[:, None], frames)[:, 0]
 
     def _ends(self, x: Tensor, frames: Sequence[int]) -> Tensor:
         """Return the last layer's final states of both directions, `(signals, 2 x width)`."""
@@ -149,8 +149,8 @@ class PlcmosNet(WholeSignal, nn.Module):
         return torch.stack([scores.mean(1), scores.std(1) / math.sqrt(scores.shape[1])], dim=1)
 
 
-def _compact(x: Tensor, frames: Sequence[int]) -> Tensor:
-    """Compute features of `x` `(signals, channels, frames, bins)`, zero beyond each signal's end."""
+def _zero_padding(x: Tensor, frames: Sequence[int]) -> Tensor:
+    """Zero `(signals, channels, frames, bins)` beyond each signal's end, in a copy."""
     if full(frames, x.shape[2]):
         return x
     return x.masked_fill(~inside(frames, x.shape[2], x.device)[:, None, :, None], 0)

@@ -110,7 +110,7 @@ class SkippedLSTM(nn.Module):
         )
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Map `(items, channels, time)` to that, or to twice the channels if bidirectional."""
+        """Map `(items, channels, time)` to that, or twice the channels if bidirectional."""
         x = x.transpose(1, 2)
         if isinstance(self.lstm, BothWays):
             return (self.lstm.over(x, lengths) + torch.cat([x, x], dim=2)).transpose(1, 2)

@@ -70,7 +70,7 @@ class RaggedBatch:
         return out
 
     def _here(self, time: int) -> Sequence[int]:
-        """Return the items' lengths in a layer with `time` steps. The division leaves no remainder."""
+        """Return the items' lengths in a layer with `time` steps; the division is exact."""
         longest = max(self._lengths)
         return each(self._lengths, lambda length: length * time // longest)
 

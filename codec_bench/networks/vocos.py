@@ -171,7 +171,7 @@ class ISTFT(nn.Module):
         return wave if mask is None else wave * mask[:, 0]
 
     def _overlap_add(self, pieces: torch.Tensor) -> torch.Tensor:
-        """Overlap-add segments `(items, n_fft, frames)`: `(items, (frames - 1) x hop + n_fft)`."""
+        """Overlap-add `(items, n_fft, frames)`: `(items, (frames - 1) x hop + n_fft)`."""
         total = (pieces.shape[-1] - 1) * self.hop_length + self.n_fft
         return F.fold(pieces, (1, total), (1, self.n_fft), stride=(1, self.hop_length))[:, 0, 0]
 

@@ -259,7 +259,7 @@ class _DecoderLayer(_Layer):
 
 
 def _repeats(windows: Tensor) -> bool:
-    """Return whether a GPU will see this shape again, and cuDNN has an attention for the type."""
+    """Whether a GPU sees this shape again, and cuDNN has an attention for its type."""
     return windows.is_cuda and windows.dtype != torch.float32 and rows_of(len(windows)) == len(windows)
 
 

@@ -154,7 +154,7 @@ def side_bits(side_info: Mapping[str, Any]) -> float:
 def _bytes(value: Any) -> int:
     """Count the bytes of side information, also inside lists and mappings.
 
-    Text has a byte per character, a number 4 and an array its own size; keys of mappings are free.
+    Text has a byte per character, a number 4 and an array its own size; keys of mappings do not count.
     """
     if isinstance(value, bytes | str):
         return len(value)

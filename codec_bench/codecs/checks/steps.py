@@ -156,7 +156,7 @@ class Checking:
         return {"info": asdict(codec.info), "load": took}
 
     def _loaded(self) -> dict[str, Any]:
-        """Load the codec; return measurements of loading, which only subclasses make."""
+        """Load the codec; return measurements of loading, made by subclasses only."""
         from codec_bench.codecs import load_codec
 
         codec = load_codec(self._request.codec, device=self._request.device, **self._request.options)
@@ -220,7 +220,7 @@ class Checking:
         return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
 
     def _sent(self) -> dict[str, dict[str, Any]]:
-        """Encode and serialise two clips to `self.serialised`, for another process to decode."""
+        """Encode and serialise two clips to `self.serialised`, for another process."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
         results = one_by_one(self._codec, pieces)
         try:

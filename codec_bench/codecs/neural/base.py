@@ -339,7 +339,7 @@ def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
 
 
 def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
-    """Group the indices of items by length."""
+    """Group the indices of items of equal length."""
     groups: dict[int, list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):
         groups[length].append(index)

@@ -154,7 +154,7 @@ def _codes(semantic: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
 
 
 def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
-    """Load the speech encoder and the codec's networks; also return which weights they have."""
+    """Load speech encoder and codec networks; also return which weights they have."""
     from codec_bench.networks import bicodec as bicodec_net
     from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder

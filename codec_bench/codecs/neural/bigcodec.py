@@ -71,7 +71,7 @@ def _quantiser(decoder: Any) -> Any:
 
 
 def _load(weights: str | None) -> tuple[Any, Any, str]:
-    """Load encoder and decoder in eval mode on the CPU; also return which weights they have."""
+    """Load encoder and decoder on the CPU; also return which weights they have."""
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, BigCodecShape
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled

@@ -175,7 +175,7 @@ class Encodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _decoded(self, values: Any, frames: Sequence[int]) -> Any:
-        """Decode codes `(items, codebooks, frames)`. The decoder is causal, so padding does not change an item."""
+        """Decode codes `(items, codebooks, frames)`; padding does not change an item."""
         if max(frames) <= _SHORT_FRAMES:  # such items are reflected at their end, so nothing may follow them
             return self._net.decoder(self._lookup(values))
         return self._in_shape(lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames)

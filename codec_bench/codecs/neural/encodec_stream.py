@@ -74,10 +74,10 @@ class EncodecStream(CodecStream):
         return self._codes(values, wave.shape[1])
 
     def decode(self, codes: Codes) -> Audio:
-        """Return the `codes.num_samples` samples of these codes.
+        """Decode the next codes of the stream to `codes.num_samples` samples.
 
         Args:
-            codes: from `encode`, or several of those joined; the first ones with frames have at least seven, or are the
+            codes: from `encode`, or several of those joined. The first ones with frames have at least seven, or are the
                 whole signal.
         """
         from codec_bench.kernels.rvq.dispatch import lookup

@@ -185,7 +185,7 @@ class Snac(PublishedCodec):
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """Load the network in eval mode on the CPU, weight normalisation folded; also return which weights it has."""
+    """Load the network, weight norms folded; also return which weights it has."""
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled
 

@@ -46,7 +46,7 @@ _REDUCED = {
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """One published model: the rate of its audio, its configuration, and the prefix of transformers' classes."""
+    """One published model: audio rate, configuration, prefix of transformers' classes."""
 
     rate_hz: int
     facts: dict[str, Any]

@@ -74,7 +74,7 @@ def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tu
 
 
 def protocol_of_recogniser(name: str) -> str:
-    """Return the protocol id of a recogniser, without its weights or package."""
+    """Return the id that names a recogniser's method in records, without its weights."""
     spec = Spec.parse(name)
     recogniser = REGISTRY.resolve(spec.name)
     protocol_id = getattr(recogniser, "protocol_id", None)

@@ -88,7 +88,9 @@ class Paraformer(funasr.FunasrFeature):
 
     @classmethod
     def protocol_id(cls, model: str = "paraformer-zh", point: str | None = None) -> str:
-        """Return the protocol id of a model; weights and FunASR need not be installed.
+        """Return the id that names a model's method of transcribing in records.
+
+        Weights and FunASR need not be installed.
 
         Args:
             point: the text after the `@` of its name, or None.

@@ -89,7 +89,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         return inputs
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Batch inputs on the device: prompts padded on the left, spectrograms on the right."""
+        """Batch inputs on the device, prompts padded on the left, spectrograms right."""
         import torch
 
         from codec_bench.networks.transfer import sent

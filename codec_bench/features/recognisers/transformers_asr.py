@@ -99,7 +99,7 @@ def _framed(processor: Any, segment: np.ndarray, language: str | None) -> Mappin
 
 
 def _stepped(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """Inputs of Voxtral Realtime: the tokenizer adds silence and a padding token per step."""
+    """Return the inputs of Voxtral Realtime; its tokenizer adds silence and padding."""
     inputs: Any = processor(segment, sampling_rate=RATE_HZ, return_tensors="pt")
     return {**inputs, "num_delay_tokens": processor.num_delay_tokens}
 
@@ -110,7 +110,7 @@ def _words_alone(processor: Any, text: str) -> str:
 
 
 def _without_noise(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """Inputs of VibeVoice ASR without its random noise, so transcripts are reproducible."""
+    """Return inputs of VibeVoice ASR that switch off its noise, to be reproducible."""
     return {**_written_down(processor, segment, language), "sample": False}
 
 
@@ -337,7 +337,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return int(self._net.max_symbols_per_step * self._net.encoder._get_subsampling_output_length(frames).item())
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Batch inputs on the device: prompts padded on the left, spectrograms on the right."""
+        """Batch inputs on the device, prompts padded on the left, spectrograms right."""
         import torch
 
         from codec_bench.networks.transfer import sent

@@ -474,7 +474,7 @@ class WhisperLanguage(Whisper):
         self.protocol = "lid/" + self.protocol
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
-        """Detect one language per signal."""
+        """Return each signal's most probable language with its probability."""
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
 
@@ -511,6 +511,11 @@ def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavaila
 
 
 def _windows(item: int, mel: torch.Tensor, *, first: bool) -> list[_Window]:
-    """Cut the spectrogram of a part into steps of 3000 frames; `first` marks the item's first part."""
+    """Cut a spectrogram into windows of 3000 frames.
+
+    Args:
+        item: the index of its signal.
+        first: whether the signal begins with this spectrogram.
+    """
     starts = range(0, mel.shape[0], WINDOW_FRAMES)
     return [_Window(item, mel[start : start + WINDOW_FRAMES], first and start == 0) for start in starts]

@@ -127,7 +127,12 @@ def parse_point(model: str, point: str | None) -> WhisperPoint:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """Return a recogniser's protocol id, which names neither weights nor library.
+    """Return the id that names a recogniser's method in records.
+
+    It names neither weights nor library.
+
+    Args:
+        point: the text after the `@` of its name, or None.
 
     Raises:
         UserError: no such model or point.

@@ -142,7 +142,7 @@ def clean_reason(reason: str, secrets: tuple[str, ...]) -> str:
 
 
 def changed_texts(reason: str, change: Callable[[str], str]) -> str:
-    """A reason with its text changed; of a diagnostic each text among its parameters."""
+    """Return a reason with `change` applied to its text, or to a diagnostic's texts."""
     if not isinstance(reason, Diagnostic):
         return change(reason)
     texts = {name: changed_texts(one, change) for name, one in reason.parameters.items() if isinstance(one, str)}

@@ -284,7 +284,7 @@ class RemoteModel(Model):
         return response
 
     async def _instructed(self, request: Request, body: Any) -> Response:
-        """Return the answer to a request. Until the first success, omit rejected parameters."""
+        """Send a request; until the first success, drop parameters that are rejected."""
         for _ in range(len(request.parameters) + 1):
             try:
                 return await self.answer(request, body)

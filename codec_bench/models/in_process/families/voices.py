@@ -200,7 +200,16 @@ class Voice(Family):
         return {"do_sample": False} if row.group == 0 else {}
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Generate one segment; return its audio, or None, and whether it is complete."""
+        """Generate the audio of one segment of a text.
+
+        Args:
+            inputs: from `inputs`, on the device.
+            room: the most frames.
+            sampling: arguments of `generate`.
+
+        Returns:
+            The waveform, None if there is none, and whether the segment ended before the limit.
+        """
         raise NotImplementedError
 
 
@@ -224,7 +233,10 @@ class Csm(Voice):
         self.frame_rate = float(self.net.config.codec_config.frame_rate)
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
-        """Return the templated turns, with the audio of the voice prompt."""
+        """Return the network inputs of a text, in a list of one.
+
+        The voice prompt `wave` and its transcript come first, as an earlier turn of the same speaker.
+        """
         speaker = self.loading.speaker or "0"
         turns = [{"role": speaker, "content": [{"type": "text", "text": text}]}]
         if wave is not None:
@@ -234,7 +246,11 @@ class Csm(Voice):
         return [dict(self.processor(text=[written], **self._prompt(wave)))]
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the frames before the end frame, decoded by the model's own Mimi."""
+        """Generate at most `room` frames of codes, and decode them by its own Mimi.
+
+        Returns:
+            The waveform, None if there is none, and whether the output ended before the limit.
+        """
         more = {f"depth_decoder_{name}": value for name, value in sampling.items()}
         saved = dict(vars(self.net.depth_decoder.generation_config))
         try:
@@ -276,7 +292,7 @@ class Dia(Voice):
         return
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
-        """Return the bytes of the text and the codes of the voice prompt."""
+        """Return the network inputs of a text: its bytes, and codes of the voice prompt."""
         # The same speaker says both, so the tag appears once.
         words = " ".join(filter(None, (prompt_text if wave is not None else "", text)))
         words = words if words.startswith(("[S1]", "[S2]")) else f"[S1] {words}"
@@ -299,7 +315,11 @@ class Dia(Voice):
         return int(self.processor.get_audio_prompt_len(inputs["decoder_attention_mask"]))
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the frames after the voice prompt, decoded by DAC."""
+        """Generate at most `room` frames after the voice prompt, and decode them by DAC.
+
+        Returns:
+            The waveform, None if there is none, and whether the output ended before the limit.
+        """
         prompt_length = self.used_positions(inputs)
         out = self.net.generate(**inputs, max_new_tokens=room + self._end(), **sampling)
         codes = getattr(out, "sequences", out)
@@ -332,6 +352,7 @@ class PocketTts(Voice):
         return int(self.net.config.latent_dim)
 
     def _own_voice(self) -> torch.Tensor | None:
+        """Read the latents of the voice that `speaker` names, `(frames, width)`, or None."""
         if self.loading.speaker is None:
             return None
         from safetensors.torch import load_file
@@ -356,7 +377,10 @@ class PocketTts(Voice):
         return latents.float().contiguous()
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
-        """Return one prompt per sentence, each with the voice; needs no transcript."""
+        """Return the network inputs of each sentence of a text, each with the voice.
+
+        The voice is the recording `wave`, else that of `speaker`; the transcript is not used.
+        """
         if wave is None and self.own_voice is None:
             raise UserError("needs_voice_recording")
         voice: dict[str, Any] = {"audio": [wave]} if wave is not None else {"audio_prompt_latents": [self.own_voice]}
@@ -371,13 +395,17 @@ class PocketTts(Voice):
         return parts
 
     def budget(self, text: str, inputs: Inputs) -> int:
-        """Return the network's own budget, from the tokens of the sentence."""
+        """Return the most frames of a sentence, by its tokens, as the reference does."""
         others = set(self.net._placeholder_token_ids())
         words = sum(token not in others for token in inputs["input_ids"][0].tolist())
         return math.ceil((words / 3 + 2) * self.frame_rate)
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the latents of one sentence, decoded by the codec."""
+        """Generate at most `room` latents of one sentence, and decode them by the codec.
+
+        Returns:
+            The waveform, None if there is none, and whether the output ended before the limit.
+        """
         options = {name: value for name, value in sampling.items() if name in ("do_sample", "temperature")}
         out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room, **options)
         latents = out.audio_latents[0][out.audio_latents_mask[0].bool()]
@@ -427,7 +455,11 @@ class HiggsAudio(Voice):
         return [dict(self.processor(text=[written], return_tensors="pt", **self._prompt(wave)))]
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the frames after the last begin-of-audio token, decoded by the codec."""
+        """Generate at most `room` frames of codes, and decode them by the codec.
+
+        Returns:
+            The waveform, None if there is none, and whether the output ended before the limit.
+        """
         config = self.net.config
         codes = self.net.generate(**inputs, max_new_tokens=room + config.num_codebooks, **sampling)
         codes = getattr(codes, "audio_sequences", codes)
