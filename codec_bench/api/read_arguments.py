@@ -33,8 +33,7 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
     Raises:
         UserError: the file cannot be read, is for another command, or has an unknown option or a value of the wrong
-            type;
-            the message names file, line, column, and the expected value.
+            type; the message names file, line, column, and the expected value.
 
     Examples:
         >>> from pathlib import Path

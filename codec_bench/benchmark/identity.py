@@ -18,8 +18,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     """The identities that a model's run has if it follows the benchmark's definition.
 
     There are two: one wording of the prompt per question, or all. Rows are not compared, as they are not read here. For
-    a
-    benchmark of codecs the identity is empty.
+    a benchmark of codecs the identity is empty.
     """
     if one.kind == "codec":
         return [Identity()]

@@ -543,8 +543,7 @@ def _write_expresso(root: Path, benchmark: Benchmark) -> None:
     """Write three sentences by two speakers in seven styles, in Expresso's layout.
 
     The first is too short for a voice. The second speaker has no sound of the third, neutral and whispered. Further
-    rows: a
-    sentence of the training part, one with a stressed word, a long text and a song.
+    rows: a sentence of the training part, one with a stressed word, a long text and a song.
     """
     styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
     rows = itertools.product(("ex01", "ex02"), styles, (344, 345, 346, 347))

@@ -128,8 +128,7 @@ class Repository:
         """The local path of a sound that a row names; it is fetched or unpacked if needed.
 
         It is looked up in the table's folder, the root and the definition's folder of sounds. A missing file gets a
-        path too:
-        reading it fails, which affects only that row.
+        path too: reading it fails, which affects only that row.
 
         Args:
             named: the path in the row.

@@ -123,8 +123,7 @@ async def _wait_for_batches(planned: Sequence[Planned], broken: dict[tuple[str, 
 
     Args:
         broken: the errors by benchmark and control; `AnswersPending` marks a pending batch. A successful wait removes
-            the
-            entry, and a failed one replaces it.
+            the entry, and a failed one replaces it.
 
     Returns:
         The benchmarks whose batches have ended, with their controls.

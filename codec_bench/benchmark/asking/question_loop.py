@@ -338,8 +338,7 @@ def _copy_sound(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None
 
     Returns:
         (path in the folder, (seconds, sample rate in Hz, channels)). The path is None if the audio cannot be stored;
-        all
-        are None if it cannot be read.
+        all are None if it cannot be read.
     """
     try:
         audio = clip.read()

@@ -126,8 +126,8 @@ def label(listed: str | None) -> Step:
     """Extract the one label of a set that an answer names, in the set's spelling.
 
     This builds the step. `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits
-    may
-    be words (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or several.
+    may be words (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or
+    several.
 
     Args:
         listed: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).

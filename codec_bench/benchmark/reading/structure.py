@@ -32,12 +32,9 @@ def json_field(name: str) -> Step:
     """Extract a field of a JSON object in the answer, fenced or among words.
 
     This builds the step. Numbers and truth values are written as in JSON. An answer without any object is plain text:
-    the
-    additions of models are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the
-    only
-    text of an object with another field. Unparsed if an object lacks the field, if its value is null, a list or an
-    object,
-    if two objects have different values, or if the model declines.
+    the additions of models are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the
+    only text of an object with another field. Unparsed if an object lacks the field, if its value is null, a list or an
+    object, if two objects have different values, or if the model declines.
     """
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 

@@ -444,8 +444,7 @@ def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mappin
     """Read AIR-Bench's questions, each with its sound in `audio`.
 
     A missing sound leaves its expected path there. The column `renamed` says whether the sound's suffix differs from
-    its
-    row's.
+    its row's.
 
     Args:
         track: `Foundation` or `Chat`.
