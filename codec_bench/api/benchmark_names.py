@@ -90,7 +90,7 @@ def is_benchmark_path(path: str) -> bool:
 
 
 def is_model_config(path: str) -> bool:
-    """Whether a path is a user's model config."""
+    """Whether a path is a user's YAML file that configures a model (it has a `kind`)."""
     from codec_bench.config import load_yaml
     from codec_bench.models import is_custom_file
 

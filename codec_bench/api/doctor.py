@@ -42,7 +42,7 @@ def doctor() -> tuple[Finding, ...]:
 
 @cache
 def read_extras() -> dict[str, tuple[str, ...]]:
-    """The packages of each extra, from the metadata of the installation."""
+    """The packages of each optional extra of the installation, by the extra's name."""
     by_extra: dict[str, list[tuple[str, str]]] = {}
     for line in _requirements():
         match = _REQUIREMENT.match(line)

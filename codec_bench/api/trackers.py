@@ -88,7 +88,7 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
 
 
 def parse_target(target: str) -> tuple[str, str]:
-    """Split the value of `--log` into service and location, or raise UserError."""
+    """Split the value of `--log` into (service, location), or raise UserError."""
     name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(

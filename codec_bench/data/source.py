@@ -312,7 +312,11 @@ def _absolute(path: str) -> str:
 
 
 def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
-    """Open a manifest, a sound file or a folder behind a URL."""
+    """Open a manifest, a sound file or a folder behind a URL.
+
+    Args:
+        front: take so many samples from the front; None for all.
+    """
     path = shown(url).rstrip("/")
     name, kind = posixpath.basename(path), posixpath.splitext(path)[1].lower()
     if kind in SUFFIXES:

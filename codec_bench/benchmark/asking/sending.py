@@ -70,8 +70,8 @@ async def send_requests(
         identity: the cache's key for the model; None for `model.identity`.
         alias: a second key under which other callers find these answers; None for none.
         spending: the budget; at its limit nothing more is sent, and requests in flight are still yielded.
-        on_stored: writes the yielded answers to disk; for a model that charges, it is called before further requests
-            are sent. Answers of one turn of the event loop are written together.
+        on_stored: called after answers are yielded, to write them to disk; before that, a model that charges gets no
+            request in their places. Answers of one turn of the event loop are written together.
         then: called with a yielded request; returns the next request of its conversation, or None.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels everything in flight.

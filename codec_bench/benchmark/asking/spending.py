@@ -119,7 +119,7 @@ class Spending:
         self._known.set()
 
     def _unknown(self, response: Response) -> None:
-        """Stop because the cost of an answer is unknown."""
+        """Stop the budget: an answer's cost is unknown. The hint says how to state prices."""
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
         self.budget.stopped = self.budget.stopped or Diagnostic("cost_unknown", model=name, missing=missing)

@@ -53,7 +53,7 @@ class DefinitionEntry:
 
 @cache
 def definitions() -> tuple[Traversable, ...]:
-    """The files of the project's own definitions, by kind and family."""
+    """The YAML files that define the project's benchmarks, by kind and family."""
     paths: list[Traversable] = []
     for kind in KINDS:
         folder = files("codec_bench") / "benchmarks" / kind
@@ -194,7 +194,7 @@ def own_file(path: str) -> tuple[str, str | None]:
 
 
 def _read_own(path: str) -> DefinitionEntry:
-    """Read a definition from `FILE` or `FILE:NAME`."""
+    """Read one benchmark of a user's definition, from `FILE` or `FILE:NAME`."""
     file, entry_name = own_file(path)
     # The project's own files do not change while a command runs, and several definitions extend the same one.
     plain = os.path.normpath(file)
@@ -230,7 +230,7 @@ def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) 
 
 
 def _wrong_setting(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[str, str | None] | None:
-    """Return the message and hint about the first invalid override."""
+    """(message, hint) about the first invalid override; None if all are valid."""
     fields = list(overrides)
     lines: Lines = {}
     for number, field in enumerate(fields):

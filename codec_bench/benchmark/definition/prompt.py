@@ -137,7 +137,7 @@ class Prompt:
         return len(self.template.wordings) if self.reads == "messages" else 0
 
     def wording_of(self, question: Question) -> int | None:
-        """The number, from 1, of a question's wording; None if the prompt has no wordings."""
+        """The number, from 1, of the wording that a question gets; None without wordings."""
         if not self.wordings:
             return None
         if self.wording == EACH:

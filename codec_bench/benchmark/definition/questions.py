@@ -377,7 +377,7 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
 
 
 def text_columns(data: Data, table: Table) -> list[str]:
-    """The columns without audio that a definition reads of a table."""
+    """The columns of a table that a definition reads, without those of audio."""
     read = [column for name, of in data.columns.items() if name not in SOUNDS for column in _listed(of)]
     read += data.expand.columns.values() if data.expand else ()
     keys = (data.id, data.speaker.column if data.speaker else None, data.join.key if data.join else None)

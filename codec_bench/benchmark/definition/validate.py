@@ -220,7 +220,7 @@ class _At:
 
 
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
-    """Check that every setting which names a column names an existing one."""
+    """Find settings that name a missing column, and invalid labels or data paths."""
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
         yield at(("fields", "labels"), Diagnostic("labels_as_text"), "labels: [happy, sad]")

@@ -79,7 +79,7 @@ class OwnWords:
         return [one for one in judge_objects if one is not None and any(key in one for key in keys)]
 
     def reasoning(self) -> list[str]:
-        """The judge's words outside of objects, and texts inside a reply that is one."""
+        """The reply's texts outside of JSON objects, or in the object that is the reply."""
         document = _parse_object(unfenced(self._rest))
         if document is None:
             return [_OBJECT.sub(" ", self.judge_text)]

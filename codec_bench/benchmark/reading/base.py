@@ -80,7 +80,7 @@ class Chain:
 
 
 def quote(text: str) -> str:
-    """Quote an answer for a reason: on one line, shortened in the middle."""
+    """Shorten an answer for a message: on one line, cut in the middle, in quotes."""
     line = " ".join(text[: 4 * SHOWN].split()) if len(text) > 8 * SHOWN else " ".join(text.split())
     if len(text) > 8 * SHOWN:
         line = f"{line[: SHOWN // 2]} ... {' '.join(text[-4 * SHOWN :].split())[-SHOWN // 2 :]}"

@@ -66,7 +66,7 @@ def label_of(text: str) -> str | None:
 
 
 def named_choices(text: str, choices: Mapping[str, str], letters: str | None = None) -> set[str]:
-    """The choices that a text names by letter, label or text.
+    """The letters of the choices that a text names by letter, label or text.
 
     Args:
         choices: the texts by letter; several may be equal.

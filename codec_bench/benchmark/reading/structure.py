@@ -72,7 +72,7 @@ def json_field(name: str) -> Step:
 
 
 def _plain(text: str) -> Parsed | Unparsed:
-    """Read an answer that is text in place of JSON."""
+    """Read an answer without JSON as plain text; its score is flagged."""
     if lacks_sound(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     bare = bare_text(text)

@@ -148,7 +148,10 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
 
 
 def _run_after(words: str) -> Callable[[str], str | None]:
-    """`WORDS\\s?(\\S+)(?:。|$)` in linear time: the text after the words up to white space, or to the last full stop."""
+    r"""Build a search for the text after `words`, up to white space or a full stop (。).
+
+    It finds `WORDS\s?(\S+)(?:。|$)` in linear time.
+    """
     begin = re.compile(rf"{words}\s?(?=\S)", re.IGNORECASE)
     black = re.compile(r"\S+")
 
@@ -170,7 +173,10 @@ def _run_after(words: str) -> Callable[[str], str | None]:
 
 
 def _boxed_after(words: str, one: str) -> Callable[[str], str | None]:
-    """`WORDS:?.*?boxed{@}` in linear time: the first boxed letter after the first occurrence of the words."""
+    """Build a search for the first boxed letter after the first occurrence of `words`.
+
+    It finds `WORDS:?.*?boxed{@}` in linear time; `one` is the pattern of a letter.
+    """
     begin, boxed = re.compile(words, re.IGNORECASE), re.compile(rf"boxed\{{{one}\}}", re.IGNORECASE)
 
     def search(answer: str) -> str | None:

@@ -220,7 +220,7 @@ def _duration_s(path: Path | None) -> float | None:
 
 
 def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
-    """Build the score without a value of a missing, refused or unparsed answer."""
+    """Build the failed, refused or unparsed score of an answer that was not read."""
     status: Status = "failed"
     if exchange.answer.status == "ok":
         status = "unparsed"
@@ -279,7 +279,7 @@ def score_answers(
 
 
 def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:
-    """For each question, the score that any answer would get, or None if they differ.
+    """The score without a value that any answer to a question would get, or None.
 
     This finds questions that cannot be scored.
 
@@ -347,7 +347,11 @@ class _SpokenAnswers:
         self.folder = writer.folder
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Write answers that the engine finished, with the scores of their audio."""
+        """Write answers that the engine finished, with the scores of their audio.
+
+        Args:
+            records: (position in the engine's order, record of the audio) of each.
+        """
         sound_scores: dict[int, Mapping[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:
