@@ -207,7 +207,11 @@ class AbxItems:
                 items += _items(alignment, values, float(stream.frame_rate_hz), speaker)
 
     def result(self, seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
-        """Return the ABX errors by stream as JSON values; `vectors` embeds codes, if any.
+        """Return the ABX errors by stream as JSON values, of codes and of their vectors.
+
+        Args:
+            alive: called repeatedly, as a sign of life.
+            vectors: the codec's method that maps codes to embeddings; None if it has none.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.

@@ -93,10 +93,10 @@ def row_of(
 
 
 def rows_of(codecs: Mapping[str, Any], renders: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> list[ProfileRow]:
-    """Build rows with the texts of `rows.yaml`, as `row_of` does.
+    """Build a row for each entry of `renders`, with the texts of `rows.yaml`.
 
     Args:
-        renders: by `SECTION.KEY`: converts that section of a codec to the text or the cell.
+        renders: by `SECTION.KEY`: converts that section of a codec's results to the text or the cell.
     """
     rows = []
     for name, render in renders.items():

@@ -174,9 +174,11 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
-    """Return `content`'s codes over time with `voice`'s codes once per clip.
+    """Combine the time-varying codes of one clip with the global codes of another.
 
     Args:
+        content: keeps its streams that have a frame rate.
+        voice: its other streams, which are sent once per clip, replace those of `content`.
         global_side: keys of the side data that are taken from `voice` too.
     """
     assert isinstance(content, Codes) and isinstance(voice, Codes)

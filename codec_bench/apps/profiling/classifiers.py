@@ -41,7 +41,15 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
 
 
 def ridge_scores(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
-    """Fit ridge regression to `count` classes, and score `others` `(items, count)`."""
+    """Fit ridge regression to items of known class, and score other items.
+
+    Args:
+        classes: of `features`, int64 from 0 to `count - 1`.
+        others: features of the items to score.
+
+    Returns:
+        A score for each class, `(others, count)`; the highest wins.
+    """
     targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
     across = _dense(others @ features.T)
@@ -106,7 +114,11 @@ def _unflatten(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarr
 
 
 def _forward(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
-    """Return each layer's input, and last the scores; weights and biases alternate."""
+    """Return the input of each layer, and last the scores `(items, classes)`.
+
+    Args:
+        layers: weights and biases in turn.
+    """
     out = [features]
     for layer in range(0, len(layers), 2):
         scores = out[-1] @ layers[layer] + layers[layer + 1]

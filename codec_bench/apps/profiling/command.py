@@ -69,7 +69,7 @@ def _describe_saved(folder: Path, count: int) -> str:
 
 
 def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
-    """Build all terminal tables; codecs that do not fit into `width` get further ones."""
+    """Build all terminal tables of a profile; codecs beyond `width` get further ones."""
     names = list(profile["codecs"])
     heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []

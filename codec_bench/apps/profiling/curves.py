@@ -18,7 +18,11 @@ from codec_bench.stats.bd_rate import bd_rate
 
 
 def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """Group codecs by family; `labels` are their display names."""
+    """Group codecs into families of the same codec at several bitrates.
+
+    Args:
+        labels: display names by codec, which determine the family.
+    """
     members: dict[str, list[str]] = {}
     for name, label in labels.items():
         members.setdefault(family(label), []).append(name)
@@ -61,6 +65,9 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Compute the Bjøntegaard delta rate of each family against the family `anchor`.
 
+    Args:
+        curves_by_metric: the result of `curves`.
+
     Returns:
         By metric and family {"value", "reason"}; a reason where the value is None.
     """
@@ -92,9 +99,15 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def find_quality_drops(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Find where quality falls although the bitrate rises, by the codec that falls.
+    """Find where quality falls although the bitrate rises within a family.
 
     Overlapping intervals are `ok`, since the difference may be chance; others are `suspect`.
+
+    Args:
+        curves_by_metric: the result of `curves`.
+
+    Returns:
+        Findings by the codec with the higher bitrate.
     """
     out: dict[str, list[dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():

@@ -150,7 +150,13 @@ def _shapes(sent: Sent) -> list[tuple[int, ...]]:
 
 
 def _stream(one: CodeStream, other: CodeStream, slowest: CodeStream, source: np.ndarray) -> CodeStream:
-    """Replace a stream's codes for lost frames; `slowest` is the stream of frames."""
+    """Replace a stream's codes for lost frames; a frame may hold several of its codes.
+
+    Args:
+        one, other: the stream as encoded from the audio, and from silence.
+        slowest: the stream with one code per frame.
+        source: for each frame, the frame to use or `SILENT`.
+    """
     places = np.arange(np.shape(one.values)[1])
     frame = np.minimum((places * (slowest.frame_rate_hz / one.frame_rate_hz) + 1e-9).astype(int), source.size - 1)
     return replace(one, values=_columns(np.asarray(one.values), np.asarray(other.values), frame, source))

@@ -224,10 +224,10 @@ def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tu
 
 
 def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
-    """Estimate Zipf's exponent; half the counts rank the entries, half are fitted.
+    """Estimate Zipf's exponent of counts by entry; None below two used entries.
 
-    Returns:
-        The exponent; None below two used entries.
+    Args:
+        seed: splits the counts: half rank the entries, half are fitted.
     """
     if counts.sum() < 2 or np.count_nonzero(counts) < 2:
         return None

@@ -121,7 +121,11 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
 def _point(
     link: LossyLink, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
-    """Measure quality at one loss rate and channel, `random` or `bursts`, by repair."""
+    """Measure quality at one loss rate, for each repair of lost frames.
+
+    Args:
+        channel: `random`, or `bursts` of a Gilbert-Elliott channel.
+    """
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
     if channel == "bursts":
         model = GilbertElliott.of(rate, settings.loss_burst_frames)
@@ -195,7 +199,11 @@ def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, 
 
 
 def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """Return indices of windows that differ, relative to the mean power, by too much."""
+    """Return the indices of windows of `WINDOW_S` in which two outputs differ.
+
+    Args:
+        distance_db: least power of the difference, relative to the mean power of `undisturbed`.
+    """
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)

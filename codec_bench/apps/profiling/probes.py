@@ -126,7 +126,10 @@ def _key(name: str) -> bytes:
 
 
 def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
-    """Return each clip's one-hot columns per frame, and the frame rate; first channel."""
+    """Return each clip's one-hot column indices `(frames, codebooks)` and frame rate.
+
+    Slower streams, and codes sent once, are repeated. Only the first channel counts.
+    """
     streams = corpus.streams
     rate_hz = max(stream.frame_rate_hz for stream in streams)
     parts: dict[str, list[np.ndarray]] = {}
@@ -195,7 +198,11 @@ def _of_frames(
 
 
 def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: int) -> Any:
-    """Build a CSR matrix of the used columns, with rows of mean squared length 1."""
+    """Build a CSR matrix `(items, used columns)` with a mean squared row length of 1.
+
+    Args:
+        values, rows, columns: the entries; those at one place add up.
+    """
     from scipy.sparse import csr_array
 
     used, places = np.unique(columns, return_inverse=True)
@@ -205,7 +212,11 @@ def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: in
 
 
 def _by_speaker(speakers: list[str]) -> np.ndarray:
-    """Assign each item the fold of its speaker; NotApplicable for a single speaker."""
+    """Assign each item the cross-validation fold of its speaker.
+
+    Raises:
+        NotApplicable: there is only one speaker.
+    """
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
         raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))

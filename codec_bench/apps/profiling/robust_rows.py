@@ -63,7 +63,7 @@ def _undisturbed(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def _at(metric: str, index: int, section: Mapping[str, Any]) -> ProfileCell:
-    """Format a metric at one loss point: with the best repair / with silence."""
+    """Format a metric at loss point `index`: with the best repair, and with silence."""
     by_repair = {repair: one[metric] for repair, one in section["points"][index]["quality"].items()}
     repaired, bare = by_repair.get(section["repair"]), by_repair.get("silence")
     texts = [_number(repaired), _number(bare)]
@@ -192,6 +192,7 @@ def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict
     """Build a plot for each metric with points, as `figures.js` draws it.
 
     Args:
+        title: format string that takes the metric.
         courses: (metric, its unit and direction, codec, points) for each line.
     """
     figures: dict[str, dict[str, Any]] = {}

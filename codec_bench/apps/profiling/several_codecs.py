@@ -211,7 +211,7 @@ def codecs_measured(folder: Path) -> list[str]:
 
 
 def _marks(request: ProfileRun) -> dict[str, str]:
-    """Hash the request and the finished `profile.json` that it will replace."""
+    """Return hashes of the request, and of the finished `profile.json` to be replaced."""
     before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
     return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
@@ -381,7 +381,11 @@ def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
 
 
 def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Summarise a run by codec: state, reason, metrics and failures."""
+    """Summarise the run in `folder`, by codec: state, reason, metrics and failures.
+
+    Args:
+        suspects: codecs with findings; they are compared with no other.
+    """
     summary = summarise(open_run(folder), suspects=suspects)
     entries = {}
     for codec in codecs:

@@ -175,7 +175,11 @@ class BatchClock:
 
 
 def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
-    """Count multiply-adds per second, and parameters; NotApplicable without a module."""
+    """Count multiply-adds of encoder and decoder per second of audio, and parameters.
+
+    Raises:
+        NotApplicable: no torch module is found in the codec.
+    """
     modules = _modules(codec)
     if not modules:
         raise NotApplicable(Diagnostic("no_module"))
@@ -224,7 +228,7 @@ def _modules(codec: Any) -> list[Any]:
 
 
 def _state(modules: list[Any]) -> dict[str, int]:
-    """Count parameters and float buffers, each storage once."""
+    """Count `parameters` and other float `buffers` of modules, each storage once."""
     parameters = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
     tensors = [b for m in modules for b in m.buffers() if b.is_floating_point() and b.numel() > 1]
     buffers = {b.untyped_storage().data_ptr(): b.numel() for b in tensors}

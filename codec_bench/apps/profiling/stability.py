@@ -59,7 +59,14 @@ def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str,
 
 
 def _reencoding(codec: Any, first: Sequence[Sent], waves: Sequence[Audio], rounds: int) -> list[dict[str, Any]]:
-    """Encode decoded audio again, round by round: shares of equal codes, latent SNR."""
+    """Encode decoded audio again, round by round.
+
+    Args:
+        first, waves: the codes and the decoded audio of the original clips.
+
+    Returns:
+        By round: shares of codes equal to the first and to the previous round, and the SNR of latents.
+    """
     out: list[dict[str, Any]] = []
     if not first[0].streams and not isinstance(first[0], Latents):
         return out
@@ -79,7 +86,11 @@ def _changed(
     plain: tuple[Sequence[Sent], Sequence[Audio]],
     scorer: SectionScorer,
 ) -> dict[str, Any]:
-    """Measure one change of the input against `plain`; an error becomes the reason."""
+    """Measure codes and output after one change of the input; or give the reason.
+
+    Args:
+        plain: codes and decoded audio of the unchanged clips.
+    """
     facts = {"change": change.name, "noise_db": change.noise_db}
     try:
         inputs = [change.make(clip, index) for index, clip in enumerate(clips)]
@@ -121,7 +132,7 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """Return the SNR of other latents in dB; None if there are no latents."""
+    """Return the SNR of other latents against the first in dB; None without latents."""
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None

@@ -124,7 +124,11 @@ def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
 
 
 def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
-    """Raise NotApplicable if there are too many entries, too few clips or few codes."""
+    """Raise NotApplicable if there are too many entries, too few clips or few codes.
+
+    Args:
+        parts: training, validation and test clips.
+    """
     if stream.codebooks * stream.cardinality > LARGEST_OUTPUT:
         raise NotApplicable(
             Diagnostic(
@@ -177,7 +181,11 @@ def _model(stream: TokenStream) -> Any:
 def _trained(
     model: Any, parts: list[list[np.ndarray]], steps: int, rng: np.random.Generator, alive: Callable[[], None]
 ) -> tuple[int, dict[str, Any]]:
-    """Train on the first part; return the step and state that fit the second best."""
+    """Train a model with early stopping; return the best step, and its state dict.
+
+    Args:
+        parts: training, validation and test clips.
+    """
     import torch
 
     optimiser = torch.optim.Adam(model.parameters(), RATE)

@@ -194,7 +194,10 @@ def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[s
 
 
 def _bars(histogram: Sequence[int]) -> list[float]:
-    """Average counts, in falling order, over at most `_BARS` bars; 1 is uniform use."""
+    """Return the use of a codebook's entries, most used first, averaged over bars.
+
+    1 is the use if all entries were equally frequent.
+    """
     total, count = sum(histogram), len(histogram)
     if not total:
         return []
