@@ -268,7 +268,11 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
 
 
 def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarray]:
-    """Number the samples, and their units."""
+    """Number the samples of all runs, and their independent units.
+
+    Returns:
+        Numbers by (benchmark, id), and the unit of each sample.
+    """
     samples: dict[tuple[str, str], int] = {}
     units: dict[tuple[str, str, bool], int] = {}
     of: list[int] = []

@@ -235,7 +235,10 @@ def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
 def _points(
     metric: Values, votes: Votes, files: Sequence[str], conditions: Sequence[str], level: str
 ) -> tuple[MetricPoints, int]:
-    """Return the points with two or more votes over `level`, and the number of others."""
+    """Return a metric's points with mean votes, and the number of excluded ones.
+
+    A point has two or more votes; it is a file or a condition, by `level`.
+    """
     known = np.isfinite(metric.values)
     voted = np.bincount(votes.file, minlength=len(files)) > 0
     of = list(conditions) if level == "conditions" else list(files)
@@ -268,7 +271,13 @@ def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoint
 
 
 def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
-    """Compare one metric with mean votes, over `files` or `conditions` (`level`)."""
+    """Compare one metric with mean votes, under each mapping of `DEGREES`.
+
+    Args:
+        excluded: points left out, for the record.
+        level: `files` or `conditions`.
+        scale: the least and the greatest vote.
+    """
     n = len(points.names)
     of_ranks = Coefficient(None, note=_too_few(n, level, FEWEST))
     if n >= FEWEST:
@@ -283,7 +292,10 @@ def _too_few(n: int, level: str, fewest: int) -> Note:
 
 
 def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
-    """Fit a mapping of a metric to votes: RMSE, RMSE*, outliers, Pearson; or a note."""
+    """Fit a mapping of a metric to votes: RMSE, RMSE*, outlier ratio, Pearson.
+
+    It has only a note if there are too few points, or an unmapped metric is on another scale.
+    """
     n, d = len(points.names), DEGREES[mapping]
     fewest = max(FEWEST, d + 1)
     if n < fewest:

@@ -183,7 +183,10 @@ def read_ratings(
 
 
 def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
-    """Return the declared kind, if any, and the usable rows; others become problems."""
+    """Return the kind of rating that the file declares, or None, and the usable rows.
+
+    Other rows become problems; raises UserError for several kinds, or no row.
+    """
     rows: list[RatingRow] = []
     kinds: set[str] = set()
     for line, cells in _cells(path, problems):
@@ -311,7 +314,10 @@ def _parse_values(
 
 
 def _preference(row: RatingRow) -> float | None:
-    """Return the preference, 1 for the first system, -1, 0, or None if unreadable."""
+    """Return 1 if the first system is preferred, -1 if the second is, 0 for neither.
+
+    None if the row names no two systems, or another choice.
+    """
     choice = row.score.casefold() or row.choice.casefold()
     if not (row.system and row.other) or row.system == row.other:
         return None

@@ -132,7 +132,11 @@ def metric_stability(
 
 
 def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-    """Return the metrics that score single clips; UserError for a named one of sets."""
+    """Select metrics that score single clips.
+
+    Raises:
+        UserError: a named one scores only sets of clips; in groups these are skipped.
+    """
     from codec_bench.metrics import build_metric, expand
     from codec_bench.metrics.groups import GroupConditions, expand_groups, names_group
 
@@ -181,7 +185,11 @@ def _of(scores: dict[str, list[dict[str, Score]]], name: str) -> dict[str, list[
 
 
 def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dict[str, list[Score]]) -> Stability:
-    """Compute a metric's shifts by a change, from scores by codec before and after."""
+    """Compute a metric's shift by a change, and how many codecs change their rank.
+
+    Args:
+        before, after: scores by codec.
+    """
     pairs = {
         system: [(one.value, two.value) for one, two in zip(before[system], after[system]) if one.value is not None]
         for system in before
@@ -223,6 +231,7 @@ def _surrounded(seconds: float, *, noise: bool) -> Callable[[Audio], Audio]:
     """Add equal silence before and after, digital or with quiet noise."""
 
     def changed(audio: Audio) -> Audio:
+        """Return the audio with `seconds` of silence or noise on both sides."""
         size = (audio.channels, round(seconds * audio.sample_rate_hz))
         level = 10 ** (QUIET_DBFS / 20) if noise else 0.0
         sides = np.random.default_rng(0).standard_normal((2, *size)) * level

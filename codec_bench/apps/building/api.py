@@ -215,7 +215,10 @@ def build_items(
 
 
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
-    """Make the items of `keys` in threads, a few at a time, into the record."""
+    """Make items in threads, a few at a time, and add them to the record.
+
+    What was finished before an error is added too.
+    """
     pending_keys = iter(keys)
     new: list[BuildItem] = []
     written = reported_at = time.monotonic()

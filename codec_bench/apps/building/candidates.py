@@ -70,7 +70,10 @@ def ask_for_check(description: str, question: str, options: Sequence[str], answe
 
 
 def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
-    """Fill a prompt template; marks fence `texts`, since they come from data."""
+    """Fill the prompt template `prompt`; texts that come from data stand in fences.
+
+    The fences depend on the texts, so that a text cannot close its own.
+    """
     mark = hashlib.blake2b("\0".join(texts.values()).encode(), digest_size=6).hexdigest()
     fenced = {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items()}
     template = (files(__package__) / "prompts" / f"{prompt}.j2").read_text("utf-8").removesuffix("\n")
@@ -100,7 +103,11 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
-    """Parse `count` distinct wrong options of a reply; Dropped if one equals `right`."""
+    """Parse the first `count` wrong options of a reply; raises Dropped.
+
+    Args:
+        right: the right option; all must differ from it, and from each other.
+    """
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
         raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")

@@ -56,7 +56,11 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
 
 
 def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check one segment for clipping and silence only, as `check_sound` does."""
+    """Check one segment for clipping and silence only; raises Dropped.
+
+    Args:
+        step, subject: as in `check_sound`.
+    """
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
@@ -101,7 +105,11 @@ def normalise_loudness(audio: Audio, loudness: float, peak_dbfs: float) -> tuple
 
 
 def _gain(audio: Audio, loudness: float, peak_dbfs: float) -> float:
-    """Return the factor to `loudness` within the peak limit; Dropped if it is silent."""
+    """Return the factor that brings audio to `loudness` (LUFS), within the peak limit.
+
+    Raises:
+        Dropped: it is silent or too short to measure.
+    """
     level = loudness_lufs(audio)
     peak = float(np.abs(audio.samples).max(initial=0.0))
     if level is None or not peak:

@@ -124,7 +124,11 @@ def _table(rows: Sequence[BuildItem], schema: pa.Schema, columns: Mapping[str, s
 
 
 def write_dropped(folder: Path, outcomes: Iterable[BuildItem], steps: Sequence[str]) -> None:
-    """Write `dropped.jsonl`: every dropped item with its reason and every failed try."""
+    """Write `dropped.jsonl`: for each dropped item its reason, and all its tries.
+
+    Args:
+        steps: of the build, in order; the try that came furthest gives the reason.
+    """
     lines = []
     for one in outcomes:
         if not one.is_usable:
@@ -159,7 +163,7 @@ def _spread(values: Sequence[float]) -> list[str]:
 
 
 def funnel_text(funnel: Funnel) -> str:
-    """Format the funnel as tables in Markdown."""
+    """Format the counts of usable and dropped items by step as tables in Markdown."""
     parts = [
         table_text(("step", "items that reached it", "dropped because", "dropped"), funnel.rows()),
         f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that "
@@ -182,7 +186,11 @@ _HUB_LICENCES = {
 
 
 def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> str:
-    """Format the benchmark definition; `groups` are columns that name subsets."""
+    """Format `benchmark.yaml`, which defines the data set as a benchmark.
+
+    Args:
+        groups: columns whose values name subsets.
+    """
     form = recipe.form
     # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
     # stands in one line with that of the strict one.
@@ -240,7 +248,7 @@ def check_benchmark(recipe: Recipe) -> None:
 def card_text(
     recipe: Recipe, facts: Mapping[str, Any], funnel: Funnel, numbers: Mapping[str, Sequence[float]], review: str = ""
 ) -> str:
-    """Format the card: method, funnel, sources with licences, spread of numbers.
+    """Format the README: method, counts, sources, licences, spread of numbers.
 
     Args:
         facts: as `Maker.facts`, and the versions of the tools.

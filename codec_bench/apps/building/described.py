@@ -243,7 +243,15 @@ class Described(Maker):
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
     ) -> _Question:
-        """Ask for the class of a recording, with other classes as options; raises Dropped."""
+        """Build the question for the class of a recording, with other classes as options.
+
+        Args:
+            values: the recording's columns.
+            turn: number of the try.
+
+        Raises:
+            Dropped: the class is unknown, or a wording lacks a value.
+        """
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
@@ -278,7 +286,14 @@ class Described(Maker):
         return _Question(text.question, text.answer, text.about)
 
     def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
-        """Check a question or raise Dropped; returns `rule`, `judge` or `none`."""
+        """Check a question's answer by measured values, otherwise by the judge model.
+
+        Returns:
+            `rule`, `judge`, or `none` if the recipe has no judge.
+
+        Raises:
+            Dropped: the answer is wrong.
+        """
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"
@@ -303,7 +318,13 @@ class Described(Maker):
             raise Dropped("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
-        """Return the reply of the model in role `name`; an error raises Dropped at `step`."""
+        """Return a model's reply to a request; raises Dropped for an error.
+
+        Args:
+            name: the model's role: `writer`, `judge` or `topics`.
+            draw: number of the repetition; another number gets another reply.
+            step: of the build, which counts the error.
+        """
         answer = self._asking.ask(self._models[name], request, draw=draw)
         if answer.status != "ok" or not answer.text:
             raise Dropped(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status)

@@ -159,7 +159,11 @@ class Distinct:
 
 
 def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each item to the first one that shares a mark, also by way of others."""
+    """Map each item to the first one that shares a mark, directly or by way of others.
+
+    Args:
+        marks: the marks of each item.
+    """
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:

@@ -264,10 +264,10 @@ def _cell(row: Mapping[str, Any], column: str | None) -> str:
 
 
 def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return a row's options from one column or several, without empty last ones.
+    """Return the options of a row, without empty ones at the end; raises BadRow.
 
-    Raises:
-        BadRow: the column holds no list.
+    Args:
+        columns: one column that holds a list, or a column per option; None for no options.
     """
     if columns is None:
         return ()

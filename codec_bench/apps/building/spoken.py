@@ -111,7 +111,10 @@ class SpokenTexts(SpeechMaker):
         return to_rate(sound, rate)
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """Return spoken and written texts; those of a dialogue's question are written."""
+        """Return the texts of a row that are spoken, and those that are only written.
+
+        Of a dialogue, question and options are only written. Raises Unspeakable.
+        """
         lines = self._lines(text)
         written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
         return [line for _, line in lines], written
@@ -155,7 +158,12 @@ class SpokenTexts(SpeechMaker):
     def _checked(
         self, text: Text, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[dict[str, Any], Audio]:
-        """Level, join and check the parts, synthesised as `raw`; returns row and audio."""
+        """Level, join and check the parts of an item: row and audio; raises Dropped.
+
+        Args:
+            raw: the audio of each part, as synthesised.
+            pauses: between the parts, in seconds.
+        """
         recipe = self.recipe
         full, level, sounds = self._levelled(parts, raw, pauses)
         checked, checks = self.inspect(full, [(segment.text, sound) for segment, sound in zip(parts, sounds)])

@@ -203,7 +203,11 @@ class ShardActor:
         self._open = ExitStack()
 
     def begin(self) -> UserError | None:
-        """Enter the driver's folder; return why this node cannot take part, or None."""
+        """Enter the driver's folder, and check that this node sees the run folder.
+
+        Returns:
+            Why it cannot take part; None if it can.
+        """
         node = self._node
         path, content = node.token
         try:

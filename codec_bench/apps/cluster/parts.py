@@ -60,7 +60,11 @@ class PartFolders:
         return list(self._finished)
 
     def next(self, shard: Shard, *, fresh: bool = False) -> Path:
-        """Return the folder to run a shard in: that of the last try, or a `fresh` one."""
+        """Return the folder to run a shard in: that of its last try.
+
+        Args:
+            fresh: return a new folder in its place.
+        """
         if shard.of != self.of:
             return self.out / "pieces" / f"{shard.number}-{shard.of}"
         tried = self._tried(shard)
@@ -73,7 +77,11 @@ class PartFolders:
         self._finished[shard] = folder
 
     def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
-        """Join the runs in `pieces` to one of the shard; UserError if they do not fit."""
+        """Join the runs of a split shard's `pieces` into a folder of that shard.
+
+        Raises:
+            UserError: they do not fit together.
+        """
         folder = self.next(shard, fresh=True)
         join_pieces(pieces, folder, str(shard))
         self._finished[shard] = folder

@@ -59,7 +59,10 @@ class ShardQueue:
         return len(self._waiting)
 
     def take(self, free: int = 1) -> Shard | None:
-        """Return the next shard to run, or None; splits a slow one for `free` idle actors."""
+        """Return the next shard to run; None if there is none.
+
+        Without waiting shards, a slow running one is split for the `free` idle actors.
+        """
         if not self._waiting:
             self._split_slowest(free)
         if not self._waiting:

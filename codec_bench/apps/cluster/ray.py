@@ -91,7 +91,11 @@ def _execute_in(
     folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running,
     cluster: OnRay
 ) -> Run:  # fmt: skip
-    """Run the unfinished shards on the cluster, and merge all into the run folder."""
+    """Run the unfinished shards on the cluster, and merge all into the run folder.
+
+    Args:
+        prepare: recreates `evaluation` on every node.
+    """
     for system in plan.systems:
         if system.live is not None:
             raise UserError("codec_is_object", codec=system.name, hint="give its name, such as ./mine.py:MyCodec")
@@ -131,7 +135,11 @@ def _shards(samples: int, actors: int) -> int:
 
 
 def _token(folder: Path) -> tuple[str, str]:
-    """Write a file that actors must find in the run folder; return path and content."""
+    """Write a file that actors must find, to prove that they see the run folder.
+
+    Returns:
+        Its path and its content.
+    """
     path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
     with on_disk("file_not_writable", path=path):
         path.write_text(content)

@@ -159,7 +159,12 @@ def _at(ordered: np.ndarray, share: float) -> float:
 
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
-    """Describe the least cost of sessions of so many seconds; empty without prices."""
+    """Describe the least cost of sessions; empty for a model without prices.
+
+    Args:
+        name: the system's.
+        seconds: least length of each session.
+    """
     if model.prices is None or not model.prices.has_prices or not seconds:
         return ""
     sound_s = sum(seconds)

@@ -263,7 +263,10 @@ class _SessionTurns:
             yield self._value(number, "stall_s", sum(waits), packets[0].at_s)
 
     def _answers(self) -> list[list[Packet]]:
-        """Group audio packets by answer; without marks, split at gaps with user speech."""
+        """Group audio packets by answer; without a service's ids, split them at gaps.
+
+        A gap counts if the user speaks in it.
+        """
         answers: dict[str, list[Packet]] = {}
         for packet in self.session.packets:
             answers.setdefault(packet.answer, []).append(packet)

@@ -109,7 +109,7 @@ class Session:
 
 
 def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
-    """Parse the events from JSON."""
+    """Parse a user's events from their JSON values."""
     events = [UserEvent(**from_json(event)) for event in listed]
     for event in events:
         event.speech, event.pauses = ([(a, b) for a, b in spans] for spans in (event.speech, event.pauses))

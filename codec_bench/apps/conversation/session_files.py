@@ -29,7 +29,11 @@ def folder_of(run: Path, system: str, name: str) -> Path:
 
 
 def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> None:
-    """Write a session atomically; `about` is what must be equal for its reuse."""
+    """Write a session atomically.
+
+    Args:
+        about: JSON values that must be equal for its reuse, such as the script.
+    """
     import soundfile
 
     with on_disk("file_not_writable", path=folder):
@@ -52,7 +56,11 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
 
 
 def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Session | None:
-    """Read a session; None if missing or `about` differs; raises DamagedRecord."""
+    """Read a session; None if missing, or written with other values of `about`.
+
+    Raises:
+        DamagedRecord: a file is damaged.
+    """
     if not (folder / FACTS).exists():
         return None
     try:

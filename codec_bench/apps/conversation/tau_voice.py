@@ -56,7 +56,7 @@ def tau_voice(session: Session) -> Iterator[Value]:
 
 
 def ticks_of(session: Session) -> list[Tick]:
-    """Convert a session to ticks: who speaks in each `TICK_S`, and which event begins."""
+    """Convert a session to ticks of `TICK_S`: who speaks, and which event begins."""
     windows = np.zeros((2, -(-session.user.size * 100 // session.rate_hz)), bool)
     user, model = windows
     for event in session.events:

@@ -93,7 +93,7 @@ def _claim(reply: JudgeReply) -> Claim:
 def of_texts(
     replies: Sequence[JudgeReply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
 ) -> PartTest:
-    """Compute discrimination and biases from the marks of planted answers.
+    """Compute discrimination and biases from marks of answers of known quality.
 
     Args:
         replies, date, served: as `of_sounds`.
@@ -227,7 +227,7 @@ def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
 
 
 def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:
-    """Write the requests to mark planted answers by a rubric as a benchmark folder."""
+    """Write a benchmark folder of requests to mark answers of known quality."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {"id": _row_id(request, one), **{turn.role: turn.content[0] for turn in request.messages}}
@@ -249,7 +249,12 @@ def _write(
     folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any],
     decoding: Mapping[str, Any]
 ) -> Path:  # fmt: skip
-    """Write a benchmark folder whose answers are read by `read_replies`."""
+    """Write a benchmark folder whose answers are read by `read_replies`.
+
+    Args:
+        columns: of the data, by field.
+        prompt, decoding: template and parameters of the requests.
+    """
     definition = {
         "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.",
         "category": "Judges", "kind": "qa",

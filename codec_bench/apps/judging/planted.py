@@ -65,7 +65,7 @@ def text_rubrics() -> list[str]:
 
 
 def has_columns_for(name: str) -> bool:
-    """Whether a rubric can mark the planted answers, which have only some columns."""
+    """Whether a rubric can mark the answers of known quality, which lack some columns."""
     one = load_rubric(name)
     if not one.prompt or one.hears or one.aligns or one.also or one.reply.startswith("official/"):
         return False

@@ -163,7 +163,7 @@ def _tempo(number: int, draws: Draws) -> PlantedSound:
 
 
 def _pitch(number: int, draws: Draws) -> PlantedSound:
-    """Make a tone that rises by an octave (even numbers) or falls."""
+    """Make a tone that rises by an octave (even numbers) or falls (odd ones)."""
     rising, low = number % 2 == 0, draws.uniform(200, 400)
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)

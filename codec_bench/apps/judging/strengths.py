@@ -154,7 +154,10 @@ def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], se
 
 
 def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
-    """Yield a run's verdicts on pairs of answers, and what they belong to, by judge."""
+    """Yield a run's verdicts on pairs of answers, by judge.
+
+    Each comes after the benchmark, rubric and judge that it belongs to.
+    """
     units = {one.id: one.speaker or one.id for one in run.samples()}
     benchmark = str((run.meta.get("benchmark") or {}).get("name"))
     for name, facts in run.metrics.items():

@@ -66,7 +66,7 @@ def _restless(changed: Figure) -> list[str]:
 
 
 def _partly(test_part: PartTest) -> list[str]:
-    """Describe which kinds of questions the judge can tell, if it cannot tell others."""
+    """Describe which kinds of questions the judge can tell, if there are others."""
     can = [name for name, one in test_part.kinds.items() if _is_distinguished(one)]
     cannot = [name for name, one in test_part.kinds.items() if not _is_distinguished(one)]
     return [f"can tell {', '.join(can)}, and cannot tell {', '.join(cannot)}"] if can and cannot else []

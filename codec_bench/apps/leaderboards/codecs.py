@@ -420,9 +420,9 @@ def pareto_front(
 
     Args:
         costs: lower is better.
-        items: leave-one-out changes of the values, rows in the order of the points. With them, each point has the share
-            of draws of other items in which it is on the front.
-        seed, draws: of the draws of other items, and their number.
+        items: leave-one-out changes of the values, rows in the order of the points. With them, each point gets the
+            share of draws of test items in which it is on the front.
+        seed, draws: of the draws, and their number.
     """
     price = np.asarray(costs, np.float64)
     good = np.asarray(values, np.float64) * (1 if higher_is_better else -1)

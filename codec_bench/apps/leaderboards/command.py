@@ -116,7 +116,7 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
 
 
 def _print_trust(board: Board, trust: Trust) -> None:
-    """Print ranks by the board's rule, under other rules, and with other items."""
+    """Print ranks by the board's rule, under other rules, and with items drawn anew."""
     from codec_bench.apps.leaderboards.ranking import OTHER_RULES
 
     has_runs = any(interval is not None for interval in trust.rank_intervals)

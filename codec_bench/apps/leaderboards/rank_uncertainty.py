@@ -30,7 +30,7 @@ from codec_bench.stats.correlation import correlations, order_by_similarity
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
-    """Compute how certain a board's ranks are, by changed rules and by drawn items.
+    """Compute how certain ranks are: under other rules, and with items drawn anew.
 
     Args:
         seed: of the draws.
@@ -95,7 +95,12 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
-    """Expand the draws of rows `ranked` to all rows, as fields of `Trust` by name."""
+    """Expand results on ranked rows to all rows, as fields of `Trust` by name.
+
+    Args:
+        ranked: positions of the ranked rows.
+        unknown: by number among them, the reason why the interval is unknown.
+    """
     intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
     shares: list[dict[int, float]] = [{} for _ in board.rows]
     above: list[dict[int, float]] = [{} for _ in board.rows]
@@ -147,7 +152,14 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
 
 
 def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """Return changes of a row's average by benchmark and unit, and unitless columns."""
+    """Return the change of a row's average without each unit, by benchmark.
+
+    Args:
+        weights: of the columns in the average.
+
+    Returns:
+        The changes, and the columns whose units cannot be left out one by one.
+    """
     by_column: dict[str, Changes] = {}
     missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

@@ -170,7 +170,7 @@ def user_rows(
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.
-        variants: further selections of columns; the first one has no name.
+        variants: configurations of the same models, such as with other metrics; the first one has no name.
         published: whether the board has published rows.
 
     Raises:
@@ -222,7 +222,11 @@ def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 
 def _name_readers(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
-    """Name judges, by (system, variant), where each metric was read by another judge."""
+    """Name the judges that parsed a system's answers, if each metric had another.
+
+    Returns:
+        Names by (system, variant).
+    """
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, BoardJudge]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
@@ -237,7 +241,7 @@ def _name_readers(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
 
 
 def _most_readers(results: Sequence[_Result]) -> dict[tuple[str, str], RaterKey]:
-    """Select the judge that read the answers, by (column, variant).
+    """Select the judge that parsed the answers, by (column, variant).
 
     It is the judge that the rubric names, otherwise that of most systems.
     """
@@ -283,7 +287,12 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
 def _is_other(
     conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
 ) -> bool:
-    """Whether a run's questions differ from the column's, which `settled` defines."""
+    """Whether a run's questions differ from those that define the column.
+
+    Args:
+        settled: the run that defines them; None if none does.
+        questions: returns the hash of each question of a run folder, by id.
+    """
     if settled is None:
         return conditions.is_complete
     if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):
@@ -293,7 +302,11 @@ def _is_other(
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
-    """Collect how a run differs from its benchmark: data, prompt, number of questions."""
+    """Collect how a run differs from its benchmark: data, prompt, number of questions.
+
+    Args:
+        served: models that the service reported.
+    """
     meta = run.meta
     config = meta.get("config") or {}
     # Imported records do not know their definition.
@@ -386,7 +399,10 @@ def _judged(values: _Values, rules: Rules) -> dict[str, str]:
 
 
 def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
-    """Return the value by the toolkit's rule for failures, and all where they differ."""
+    """Return the value by the benchmark's own rule for failures, and by all rules.
+
+    The second is empty if failures do not matter.
+    """
     value, policies = entry.value, entry.policies if isinstance(entry, MetricSummary) else None
     assert value is not None, "what has no value is not found"
     if not policies:
@@ -401,7 +417,11 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
 ) -> Iterator[_Result]:
-    """Yield a run's values that fill columns of the board, by system and variant."""
+    """Yield a run's values that fill columns of the board, by system and variant.
+
+    Args:
+        definitions: benchmarks by the name that the columns use.
+    """
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]

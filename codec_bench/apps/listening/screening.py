@@ -74,7 +74,7 @@ def _constant(test: _Test, rater: str) -> _Verdicts:
 def _hasty(test: _Test, rater: str) -> _Verdicts:
     """Yield True and the counts if most trials were shorter than their shortest sound.
 
-    None means that it cannot be applied. So do the other rules.
+    As in the other rules, None says that the rule could not be applied, and nothing that it does not concern the test.
     """
     lasts = {t.id: t.seconds for t in test.key.trials if t.seconds and not t.training and not is_question(t)}
     took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}

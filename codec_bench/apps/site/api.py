@@ -131,9 +131,9 @@ def _split_folders(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFold
 
 
 def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
-    """Build the published leaderboards with runs of the site, by name.
+    """Build the published leaderboards that have runs of the site, by name.
 
-    A table of codecs is added if a run has bitrates; missing run folders are notified.
+    A table of codecs is added if a run has bitrates. `notify` receives a sentence on run folders that are missing.
     """
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
     from codec_bench.apps.leaderboards.codecs import codec_board
@@ -266,7 +266,11 @@ def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
 
 
 def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
-    """Return the entry (run's description) of another site; UserError if malformed."""
+    """Return the description of a run of another site; raises UserError if malformed.
+
+    Args:
+        key: of the run.
+    """
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:

@@ -246,7 +246,7 @@ def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str
 
 
 def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
-    """Build the data of metrics and benchmarks by name; the newest run counts."""
+    """Build the data on metrics and benchmarks, by name; the newest run counts."""
     metrics: dict[str, dict[str, Any]] = {}
     benchmarks: dict[str, Any] = {}
     for entry in entries:
@@ -267,7 +267,12 @@ def index_of(
     conflicts: Sequence[Contradiction],
     title: str,
 ) -> dict[str, Any]:
-    """Build the index of every page: names of runs, leaderboards, systems and metrics."""
+    """Build the index that every page loads: runs, leaderboards, systems and metrics.
+
+    Args:
+        boards, published: leaderboards of the site, and published ones, by key.
+        conflicts: contradictions; they are counted.
+    """
     index = {key: n for n, key in enumerate(boards)}
     systems: dict[str, list[int]] = {}
     for n, board in enumerate(boards.values()):

@@ -91,7 +91,10 @@ def _changed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def hash_references(run: Run) -> dict[str, Any]:
-    """Hash a run's reference audio: `all` (None if incomplete), and `some` by hashed id."""
+    """Hash a run's reference audio: `all` or None, and `some` samples by hashed id.
+
+    `all` is None for runs that are incomplete.
+    """
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {hashlib.blake2b(id.encode(), digest_size=6).hexdigest(): sound for id, sound in held if sound is not None}
     is_complete = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"

@@ -73,7 +73,7 @@ def content_of(run: Run) -> str:
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Build the entry of a run: all that pages show of it except its samples."""
+    """Build the description of a run that pages show, without its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config, written = meta.get("config") or {}, summary.as_dict()
     reasons = summary.failures.reasons
@@ -126,9 +126,9 @@ def describe_run(run: Run) -> dict[str, Any]:
 def _board(run: Run, samples: int) -> dict[str, Any]:
     """Return the leaderboard of a run: its benchmark or its data, and the part.
 
-    The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a benchmark,
-    and other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts
-    share a board.
+    The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a
+    benchmark, and other numbers of questions. Generated audio is left out of the data's identity, so runs with equal
+    ids and texts share a board.
     """
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
@@ -173,11 +173,7 @@ def _protocols(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """Build the entry of one system: facts, identity hash, findings and times.
-
-    Args:
-        facts: of the system, as recorded.
-    """
+    """Build the description of one system: facts, identity hash, findings and times."""
     held = summary.systems[name]
     identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
     if summary.answers:  # a service may put another model, or another state of it, behind a name

@@ -93,7 +93,11 @@ def _table(heads_and_rows: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
 
 
 def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list[dict[str, Any]]:
-    """Collect each item's texts, ratings and audio, as far as it fits into the bytes."""
+    """Collect each item's texts, ratings and audio for the page.
+
+    Args:
+        left_bytes: limit of embedded audio in bytes of base64; audio that does not fit is omitted.
+    """
     texts: dict[tuple[str, str, str], Texts] = {}
     sounds: dict[tuple[str, str, str], list[tuple[str, Path]]] = {}
     for run in runs:

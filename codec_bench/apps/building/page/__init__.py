@@ -96,7 +96,11 @@ def write_build_page(
 
 
 def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
-    """Build a histogram of at least one value, over the range of `over`, if any."""
+    """Build a histogram of at least one value.
+
+    Args:
+        over: values whose minimum and maximum bound the bars; empty for those of `values`.
+    """
     low, high = float(min(over or values)), float(max(over or values))
     if high == low:
         bars: tuple[tuple[float, str], ...] = ((0.0, ""), (100.0, f"{_text(low)}: {len(values):,}"), (0.0, ""))
@@ -110,14 +114,14 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
 
 
 def _rates(item: BuildItem, maker: Maker) -> list[float]:
-    """Return the error rate of each of an item's tries that came to be recognised."""
+    """Return the read-back error rates of an item's tries, without tries without one."""
     rates = [failure.value for failure in item.failures if failure.value is not None]
     last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
     return [*rates, float(last)] if last is not None else rates
 
 
 def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
-    """List the usable items closest to being dropped, with the reason."""
+    """List (key, reason) of the usable items closest to being dropped."""
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
     return [
@@ -130,7 +134,7 @@ def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
 
 
 def _best(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
-    """List the dropped items closest to the limit, with the reason."""
+    """List (key, reason) of the dropped items closest to the limit."""
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:
@@ -179,7 +183,11 @@ def _spoken_text(value: Any) -> str:
 
 
 def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """Return rows for the values of a group with most tries, and the count of others."""
+    """Build the table of a group, such as the voices: its values with most tries.
+
+    Args:
+        held: counts by value.
+    """
     largest = sorted(held.items(), key=lambda one: (-one[1]["tries"], one[0]))
     rows = [(value, *one.values(), _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]]
     return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
