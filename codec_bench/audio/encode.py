@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import IO
+from pathlib import Path
 
 import numpy as np
 
@@ -21,17 +21,11 @@ def write_flac(path: str | os.PathLike[str], audio: Audio) -> None:
     Raises:
         AudioError: it has more than 8 channels or a sample rate beyond 655350 Hz.
     """
-    _write(os.fspath(path), audio)
+    Path(path).write_bytes(flac_bytes(audio))
 
 
 def flac_bytes(audio: Audio) -> bytes:
     """Return the bytes of `write_flac`'s file; same errors."""
-    file = io.BytesIO()
-    _write(file, audio)
-    return file.getvalue()
-
-
-def _write(file: str | IO[bytes], audio: Audio) -> None:
     import soundfile
 
     if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
@@ -44,4 +38,6 @@ def _write(file: str | IO[bytes], audio: Audio) -> None:
         )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)
+    file = io.BytesIO()  # libsndfile writes each frame, and the header three times
     soundfile.write(file, pcm, audio.sample_rate_hz, format="FLAC", subtype="PCM_16")
+    return file.getvalue()
