@@ -58,7 +58,7 @@ def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]
     looped = signal if signal.size >= _SIZE else np.resize(signal, _SIZE)
     starts = np.minimum(chosen * signal.size // levels.size, looped.size - _SIZE)
-    frames = np.stack([looped[start : start + _SIZE] for start in starts])
+    frames = np.array([looped[start : start + _SIZE] for start in starts.tolist()])
     spectra = np.fft.rfft(frames * _WINDOW)
     strongest = (spectra.real**2 + spectra.imag**2).max(axis=0)
     return float(np.flatnonzero(strongest >= strongest.max() / 10 ** (EMPTY_DB / 10))[-1]) * rate_hz / _SIZE

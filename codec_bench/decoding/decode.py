@@ -230,7 +230,10 @@ class _Bytes(io.BytesIO):
 
 def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
     at_once = max(1, _AT_ONCE // file.channels)
-    while len(block := file.read(at_once, dtype="float32", always_2d=True)):
+    length = at_once
+    while length == at_once:
+        block = file.read(at_once, dtype="float32", always_2d=True)
+        length = len(block)
         yield block.T
 
 
