@@ -50,7 +50,7 @@ def _main() -> None:
     from codec_bench.terminal.output import guard_output, print_notes, talk
 
     gc.freeze()
-    gc.set_threshold(50_000)  # commands import more, and a run keeps hundreds of objects per item
+    gc.set_threshold(200_000)  # commands import more, and a run keeps hundreds of objects per item
     gc.enable()
     try:
         with warnings.catch_warnings():
