@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -83,6 +83,7 @@ def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, va
     return np.stack([shares * value + (1 - shares) * (value - without), shares], axis=1)
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(level: float, df: float) -> float:
     """Half the width of an interval of this level in standard errors: Student's t.
 
