@@ -344,12 +344,7 @@ async def judge_at_once(
     untold: dict[str, dict[str, str]] = {label: {} for label in judges}
 
     async def ask(label: str, judge_name: str) -> None:
-        """Request one judge's verdicts, all metrics in turn.
-
-        Args:
-            label: the judge's label in the protocol.
-            judge_name: its name, file or custom code.
-        """
+        """Request one judge's verdicts, all metrics in turn; `label` is its recorded name."""
         options, by = request.options.get(judge_name), f" by {label}" if several else ""
         if not request.terms.anyway:
             check_served(judge_name, options)

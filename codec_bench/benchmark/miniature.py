@@ -50,10 +50,7 @@ def write_miniature(name: str, folder: Path) -> Path:
 
     Args:
         name: of the benchmark.
-        folder: a mirror of the hub, in which the data get the path of their repository.
-
-    Returns:
-        The folder.
+        folder: a mirror of the hub, in which the data get the path of their repository. It is returned.
 
     Raises:
         UserError: the benchmark reads local files.

@@ -95,9 +95,6 @@ def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, fl
     """Decode the questions' audio without a recorded duration, and record it.
 
     Only for results by duration or sample rate.
-
-    Args:
-        notify: called with (files done, files in all, failed, seconds of audio).
     """
     unknown = run.query(
         "SELECT number, audio FROM samples WHERE duration_s IS NULL AND audio IS NOT NULL ORDER BY number"

@@ -321,7 +321,7 @@ def _script_of(repo: str) -> str:
 
 
 def _is_converted(files: Collection[str]) -> bool:
-    """Whether files have the layout of the hub's conversion: CONFIG/SPLIT/0000.parquet and no card."""
+    """Whether files are the hub's conversion: CONFIG/SPLIT/0000.parquet and no card."""
     tables = [path for path in files if path.endswith(".parquet")]
     return bool(tables) and _CARD not in files and all(map(_CONVERTED_PATH.fullmatch, tables))
 

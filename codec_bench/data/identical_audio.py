@@ -47,7 +47,7 @@ def sameness(samples: Sequence[Sample]) -> str | None:
 
 
 def _real_path(real_folder: Callable[[str], str], path: str) -> str:
-    """`os.path.realpath` of a file, whose folder is resolved by a cached `real_folder`."""
+    """`os.path.realpath` of a file; `real_folder` resolves its folder, with a cache."""
     folder, name = os.path.split(path)
     return os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
 

@@ -237,7 +237,7 @@ def _read_csv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 class _TsvLines:
-    """The cells of every line of a TSV file. `line_num` counts the lines, as in a csv reader."""
+    """The cells of each line of a TSV file; `line_num` counts lines as a csv reader does."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.line_num = file, 0

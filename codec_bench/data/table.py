@@ -146,7 +146,7 @@ class Table:
         return self._limit is not None and self._seed is not None
 
     def _choice(self) -> dict[str, array]:
-        """By split, the positions of the rows whose keys have the lowest hashes with the seed."""
+        """By split, the positions of the rows whose keys rank lowest by the seed."""
         if self._chosen is None:
             assert self._limit is not None, "rows are picked at random only up to a limit"
             keys = ((split, at) for split in self.splits for at in range(self._rows.count(split)))

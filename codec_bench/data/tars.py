@@ -157,7 +157,7 @@ def _write_cache(path: Path, value: Any) -> None:
 
 
 def _state(file: str) -> list[Any]:
-    """The identity of a file's version: cache version, size, and file state or ETag (None if not unique)."""
+    """[cache version, size, file state or ETag]; the last is None if it is not unique."""
     if is_url(file):
         facts = tried(file, lambda: filesystem(file).info(file))
         return [_VERSION, facts.get("size"), next((str(facts[name]) for name in _TAGS if facts.get(name)), None)]
@@ -166,7 +166,7 @@ def _state(file: str) -> list[Any]:
 
 
 def _scan(file: str) -> list[_TarEntry]:
-    """Find the samples of a file. Only blocks around the headers of a remote one are read."""
+    """Find the samples of a tar file; of a remote one, only headers' blocks are read."""
 
     def look() -> list[_TarEntry]:
         if not is_url(file):

@@ -190,10 +190,7 @@ class Preview:
 
 
 def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
-    """Preview the requests of a benchmark to a model, without sending or recording.
-
-    Args:
-        name: the model, as for `ask`.
+    """Preview a benchmark's requests to the model `name`, without sending any.
 
     Raises:
         UserError: the benchmark or the model cannot be used as the command says.

@@ -119,11 +119,7 @@ def _seconds(request: Request, model: RemoteModel) -> float:
 
 
 def _bounds(request: Request, model: RemoteModel, prices: Prices, sound_s: float) -> tuple[float, float, list[str]]:
-    """The least and most cost of one answer in US dollars, and the missing facts.
-
-    Args:
-        sound_s: seconds of audio in the request.
-    """
+    """The least and most cost of one answer in US dollars, and the missing facts."""
     words = [one for message in request.messages for one in message.content if isinstance(one, str)]
     words += [value for value in request.fields.values() if isinstance(value, str)]
     room = request.parameters.get("max_tokens")

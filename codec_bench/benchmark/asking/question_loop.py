@@ -259,11 +259,7 @@ class Asking:
     def _finish_question(
         self, number: int, question: Question, request: Request | None, answer: AnswerRecord, audio_s: float = 0.0
     ) -> None:
-        """Count a finished question, and queue it and its answer for the record.
-
-        Args:
-            audio_s: seconds of a spoken answer.
-        """
+        """Count a finished question, and queue it and its answer for the record."""
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, audio_s)
         self._write(force=False)

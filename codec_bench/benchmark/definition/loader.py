@@ -346,12 +346,7 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
 
 
 def _extend(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
-    """Merge a definition over the one that it extends.
-
-    Args:
-        base: name or path of the extended benchmark.
-        file, line: of `extends`, for messages.
-    """
+    """Merge a definition over the one that it extends, by name or path (`base`)."""
     if base in _extending:
         raise UserError("extends_itself", file=file, line=line, base=base)
     _extending.append(base)

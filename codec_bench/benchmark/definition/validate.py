@@ -290,11 +290,7 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Definit
 
 
 def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[DefinitionFinding]:
-    """Find invalid templates and unknown steps in a prompt and its variants.
-
-    Args:
-        above: the prompt's location in the file.
-    """
+    """Find invalid templates and unknown steps in a prompt and its variants."""
     at = _At(file, lines)
     for location, content_part in _parts(template, above):
         for text in content_part.texts:
@@ -397,11 +393,7 @@ def _has_reference(spec: BenchmarkSpec) -> bool:
 
 
 def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
-    """Raise UserError if a metric cannot be built, or lacks a column.
-
-    Args:
-        names: what a question has; None if unknown, which skips the columns.
-    """
+    """Raise UserError if a metric cannot be built, or needs a column outside `names`."""
     from codec_bench.benchmark.metrics import (
         answer_metric_names,
         expand_answer_metrics,

@@ -261,11 +261,7 @@ def _letter(line: str, choices: Mapping[str, str]) -> str | None:
 
 
 def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
-    """The most frequent verdict; none for a tie, or if most replies are unreadable.
-
-    Args:
-        name: of the number to compare in each verdict.
-    """
+    """The most frequent value of `name`; none for a tie, or if most are unreadable."""
     counts = Counter(verdict.values.get(name) for verdict in verdicts)
     ranked = counts.most_common(2)
     if not ranked or ranked[0][0] is None or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):

@@ -249,12 +249,7 @@ def _published(name: str) -> Rubric:
 
 
 def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
-    """Load a rubric's YAML, merged over the rubric that it extends.
-
-    Args:
-        name: of a published rubric, or the path of a user's.
-        extending: the rubrics that led here, to detect cycles.
-    """
+    """Load a rubric's YAML over the one that it extends; `extending` detects cycles."""
     from codec_bench.config import load_mapping, read_config
 
     if name in extending:

@@ -130,11 +130,7 @@ def first_or_last_but_one(pred: str, letters: str) -> str | None:
 
 
 def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """Compare the letter at an answer's start or end with the reference's letter.
-
-    Args:
-        ref: the text of a choice.
-    """
+    """Compare the letter at an answer's start or end with that of the choice `ref`."""
     pred, ref = pred.strip(), ref.strip()
     letter = first_or_last_but_one(pred, LETTERS[: len(choices)])
     if letter is None:

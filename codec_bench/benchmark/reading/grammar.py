@@ -163,11 +163,7 @@ def _mask(text: str) -> str:
 
 
 def _groups(text: str, masked: str, mentions: Sequence[Mention]) -> Iterator[Group]:
-    """Group mentions joined by conjunctions, each with its clause's stance.
-
-    Args:
-        masked: the text by `_mask`, of the same length.
-    """
+    """Group mentions joined by conjunctions, each with its clause's stance."""
     held: list[Mention] = []
     for one in _merged(text, mentions):
         if held and not joins(text, held[-1].end, one.start):

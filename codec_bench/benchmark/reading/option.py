@@ -106,12 +106,7 @@ def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
-    """Return the only chosen option; none or several are unparsed, with the reason.
-
-    Args:
-        text: the answer, for the reason.
-        subject: what was expected, for the reason.
-    """
+    """Return the only chosen option; none or several are unparsed, with the reason."""
     if len(chosen) == 1:
         return Parsed(next(iter(chosen)))
     if declines(text) or is_unheard(text):

@@ -425,7 +425,7 @@ def _pairs(repository: Repository, file: str) -> Iterator[tuple[str, str]]:
 
 
 def _prompt(files: frozenset[str], speaker: str) -> str | None:
-    """The first recording of the speaker `LANGUAGE_NAME`, whose folder is in that of the language."""
+    """The first recording of a speaker `LANGUAGE_NAME`, below the language's folder."""
     inside = f"speaker/{speaker.rpartition('_')[0]}/{speaker}/"
     return min((file for file in files if file.startswith(inside) and file.endswith(".mp3")), default=None)
 
