@@ -217,7 +217,10 @@ def codec_names() -> list[str]:
 
 
 def has_codec(name: str) -> bool:
-    """Whether a name is a variant, a family with a point, or another package's codec."""
+    """Whether the name before an `@` is that of a codec or command file.
+
+    The bitrate after the `@` is not checked.
+    """
     from codec_bench.codecs import catalogue
 
     if is_command_file(name):

@@ -154,7 +154,11 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
 
 
 def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
-    """Encode and decode a prepared batch; raises as `reconstruct`."""
+    """Encode and decode a prepared batch, and measure the time of both.
+
+    Raises:
+        CodecFault: as `encode` and `decode`.
+    """
     start = perf_counter()
     codes = encode(codec, prepared.pieces)
     bits = [item.bits for item in codes]  # before the decoder has them, which may write into them

@@ -48,7 +48,7 @@ class SpectralDistance(ItemMetric):
         self.protocol, self.paper, self.source = self.variants[variant]
 
     def _score(self, item: Inputs) -> Score:
-        """Compute the distance, unless the signals are too short to be reflected."""
+        """Compute the distance; undefined for signals too short to be mirrored."""
         reference, _ = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(

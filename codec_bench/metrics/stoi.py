@@ -35,7 +35,10 @@ class _Intelligibility(ItemMetric):
             self.rate_hz, self.protocol = None, f"{self.protocol}/{OWN_RATE}"
 
     def _score(self, item: Inputs) -> Score:
-        """Run the kernel on both signals' band envelopes, limited to -1 to 1."""
+        """Compute the index from both signals' band envelopes, limited to -1 to 1.
+
+        Undefined for a silent reference, or if too few frames are left without silence.
+        """
         from codec_bench.kernels.stoi import cpu
 
         reference, _ = item.pair

@@ -175,6 +175,7 @@ class Cascade(Model):
         numbers = count(1)
 
         def text(item: str | Sound) -> str:
+            """Return a text as it is, and for audio the template filled with its transcript."""
             if isinstance(item, str):
                 return item
             number = next(numbers)

@@ -112,7 +112,7 @@ class Planes(nn.Module):
         self.bn2 = BatchNorm2d(planes)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Map `(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
+        """Map `(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`, masked."""
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, mask, mask)

@@ -212,7 +212,7 @@ class TimeBlock(nn.Module):
         self.exp_dim_conv = Conv1d(inner, width, 1)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, mask: Tensor) -> Tensor:
-        """Map `(batch, width, frames)` to the same shape."""
+        """Map `(batch, width, frames)` to the same shape; both masks exclude padding."""
         inner = self.red_dim_conv(x)
         *convs, attention = self.tcm
         for conv in convs:
@@ -265,7 +265,7 @@ class ReDimStage(nn.ModuleDict):
         self.planes, self.bands = planes, bands
 
     def forward(self, outputs: Sequence[Tensor], frame_mask: Tensor | None, counts: Tensor, mask: Tensor) -> Tensor:
-        """Map the outputs so far, `(batch, width, frames)` each, to the next one."""
+        """Map the outputs of all stages so far, `(batch, width, frames)`, to one more."""
         mixture, widen, *parts, time = self.values()
         x = mixture(outputs).unflatten(1, (self.bands, self.planes)).transpose(1, 2)
         x = widen(x).float()

@@ -150,7 +150,7 @@ def _room(array: np.ndarray) -> int:
 
 
 def _joined(arrays: Sequence[np.ndarray], device: Any) -> torch.Tensor:
-    """Copy arrays into one pinned host tensor, each at an aligned offset."""
+    """Copy arrays into one flat pinned host tensor, each at an aligned offset."""
     kind = torch.from_numpy(np.empty(0, arrays[0].dtype)).dtype
     joined = zeros_for(device, (sum(map(_room, arrays)),), kind)
     flat = joined.numpy()

@@ -54,7 +54,7 @@ class _SslBranch(nn.Module):
         self.attn = nn.ModuleList([_attention(encoder.width)])  # a list, for the names of the published tensors
 
     def forward(self, waves: Tensor) -> Tensor:
-        """Map `(draws, samples)` to `(draws, 2 * width)`."""
+        """Map waves `(draws, samples)` at 16 kHz to features `(draws, 2 * width)`."""
         lengths = uploaded([waves.shape[1]] * len(waves), waves.device)
         x = self.encoder.mixed(standardised(waves, lengths, STANDARD_EPS), lengths, self.weights)
         return torch.cat([_attended(self.attn[0], x).mean(1), x.amax(1)], 1)

@@ -128,7 +128,7 @@ def to_bytes(codes: Sent) -> bytes:
 
 
 def from_bytes(content: bytes) -> Sent:
-    """Read the codes or latents of `to_bytes`."""
+    """Deserialise the codes or latents of `to_bytes`."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     head = json.loads(arrays.pop("head").tobytes())

@@ -87,7 +87,7 @@ class BiCodec(PublishedCodec):
         return self._net.encode(speech_features(self._speech, waves, lengths), clips, frames)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Decode each item as the reference does, followed by silence to its length."""
+        """Decode each item as the original code does, then zeros to the item's length."""
         for item in codes:
             shapes = [(1, _frames(item.num_samples)), (1, _SPEAKER_CODES)]
             check_streams(item, self.info, shapes, [_CODEWORDS, _SPEAKER_ENTRIES])
@@ -206,7 +206,7 @@ def _random_nets() -> tuple[Any, Any]:
 
 
 def _check_settings(path: Path) -> None:
-    """Check that a checkpoint's settings are those of this code."""
+    """Check that a checkpoint's settings are those of this code, else WeightsError."""
     from codec_bench.config import load_yaml
 
     if not path.is_file():

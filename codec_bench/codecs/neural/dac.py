@@ -150,7 +150,7 @@ def _empty_net(facts: _DacModel, **sizes: int) -> Any:
 
 
 def _random_net(facts: _DacModel, *, reduced: bool) -> Any:
-    """Build a network of seeded noise with codewords about as large as its latents."""
+    """Build a network of noise, small if `reduced`, with codewords as long as latents."""
     import torch
 
     with seeded():

@@ -97,7 +97,7 @@ class HiggsAudioV2(NeuralCodec):
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """Build a network of seeded noise with codebooks about as wide as its latents."""
+    """Build a network of noise, small if `reduced`, with codebooks as wide as latents."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

@@ -174,7 +174,7 @@ def _frames(num_samples: int) -> int:
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """Build a network of seeded noise with codebooks about as wide as its latents."""
+    """Build a network of noise, small if `reduced`, with codebooks as wide as latents."""
     import torch
     from transformers import MimiConfig, MimiModel
 

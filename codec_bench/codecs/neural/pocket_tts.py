@@ -64,7 +64,7 @@ class PocketTtsCodec(CausalLatents):
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """Build a network of seeded noise whose latents follow its input."""
+    """Build a network of noise, small if `reduced`, whose latents follow its input."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

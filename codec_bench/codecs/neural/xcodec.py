@@ -115,7 +115,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _random_net(semantic: str, *, reduced: bool) -> Any:
-    """Build a network of seeded noise with codebooks about as wide as its latents."""
+    """Build a network of noise, small if `reduced`, with codebooks as wide as latents."""
     import torch
     from transformers import XcodecConfig, XcodecModel
 

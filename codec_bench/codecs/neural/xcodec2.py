@@ -147,7 +147,7 @@ class Xcodec2(NeuralCodec):
 
 
 def _random_net(facts: _Model, *, reduced: bool) -> Any:
-    """Build a network of seeded noise whose codes are spread over all levels."""
+    """Build a network of noise, small if `reduced`, whose codes take all levels."""
     import torch
 
     from codec_bench.weights.pretrained import class_of

@@ -231,7 +231,7 @@ class FrontEnd:
         return torch.nn.utils.rnn.pad_sequence(features, batch_first=True), lengths
 
     def _features(self, signal: torch.Tensor) -> torch.Tensor:
-        """Compute a signal's log filter bank with dither, stack frames and normalise them."""
+        """Compute a signal's log filter bank, stacked by frames and normalised."""
         import torch
 
         frames = (signal * FULL_SCALE).unfold(0, WINDOW, HOP)

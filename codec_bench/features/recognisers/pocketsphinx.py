@@ -161,7 +161,7 @@ def windows(pcm: np.ndarray, rate_hz: int = 16_000) -> Iterator[tuple[int, int]]
 
 
 def _model_folder(weights: str | None) -> Path:
-    """Find the acoustic model: the caller's folder, or the installed package's."""
+    """Return the acoustic model's folder: `weights`, or that of the installed package."""
     if weights is None:
         spec = importlib.util.find_spec("pocketsphinx")
         if spec is None or spec.origin is None:

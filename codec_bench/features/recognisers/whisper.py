@@ -339,7 +339,14 @@ class Whisper(PreparedFeature):
         return by_item, codes
 
     def _language(self, code: str | None) -> str | Unavailable | None:
-        """Return the language to decode in, None to detect it, or why it is not possible."""
+        """Return the language in which a signal is decoded.
+
+        Args:
+            code: of the signal, None if unknown.
+
+        Returns:
+            None to detect it, or the reason why the model cannot.
+        """
         if self.facts.languages == ENGLISH:
             return (
                 "en"

@@ -177,7 +177,7 @@ class Ge2eVad(Ge2e):
 
 
 def _checkpoint(weights: str | None) -> Path:
-    """Find the checkpoint: the caller's file, or the installed Resemblyzer's."""
+    """Return the checkpoint's path: `weights`, or that of the installed Resemblyzer."""
     if weights is not None:
         path = Path(weights).expanduser()
         path = path / "pretrained.pt" if path.is_dir() else path

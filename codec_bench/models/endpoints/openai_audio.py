@@ -133,7 +133,10 @@ class OpenAiSpeech(JsonModel):
         self.audio_as, self.audio_format, self.audio_rate_hz, self.path = audio_as, audio_format, audio_rate_hz, path
 
     def check(self, request: Request) -> str | None:
-        """Return why the synthesiser does not accept a request, or None."""
+        """Return why the synthesiser cannot speak a request, or None.
+
+        It must have the field `text`, and no field that the service does not take.
+        """
         if not isinstance(request.fields.get("text"), str):
             return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
         for name in NEEDED:

@@ -46,7 +46,10 @@ class OpenAiEmbeddings(JsonModel):
         self.path = path
 
     def check(self, request: Request) -> str | None:
-        """Return why the model does not accept a request, or None."""
+        """Return why the model does not accept a request, or None.
+
+        It must have the fields `text` and `texts`, which are not empty.
+        """
         texts = [request.fields.get("text"), *(request.fields.get("texts") or (None,))]
         if not all(isinstance(text, str) for text in texts):
             return f"the model '{self.info.name}' compares 'text' with 'texts', and the prompt does not fill them"

@@ -64,7 +64,7 @@ class OpenAiLive(SocketModel):
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
-        """Return the session's start and the last turn's audio in chunks, as JSON."""
+        """Return the messages of a session: its start, the last turn's audio in chunks."""
         self.named_parameters(request)  # notes unsupported parameters
         sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
         pieces = [append_message(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]

@@ -229,7 +229,7 @@ class OpenAiLiveTranscription(SocketModel):
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
-        """Return the session, the audio in chunks, and the end of the turn, as JSON."""
+        """Return the messages of a session: its start, audio in chunks, end of the turn."""
         transcription: dict[str, Any] = {"model": self.model, **self.named_parameters(request)}
         language = request.fields.get("language")
         if language is not None and self.languages.get(language, language) is not None:

@@ -440,7 +440,10 @@ class HiggsAudio(Voice):
         self.frame_rate = self.rate_hz / self.codec.config.hop_length
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
-        """Return the templated turns, with the codes of the voice prompt."""
+        """Return the network inputs of a text, in a list of one.
+
+        The voice prompt `wave`, as codes, and its transcript come first, as an earlier turn.
+        """
         turns: list[tuple[str, dict[str, str]]] = [
             (role, {"type": "text", "text": description})
             for role, description in zip(("system", "scene"), self.scene, strict=True)
@@ -493,7 +496,7 @@ class VibeVoice(Voice):
         return super().prepare(request)
 
     def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
-        """Return the templated turn with the voice prompt. The transcript is not needed."""
+        """Return the network inputs of a text with the voice prompt, in a list of one."""
         content = [{"type": "text", "text": text}, *([] if wave is None else [{"type": "audio", "path": "voice"}])]
         turn = {"role": self.loading.speaker or "0", "content": content}
         written = self.processor.apply_chat_template([turn], tokenize=False)
@@ -504,6 +507,10 @@ class VibeVoice(Voice):
         return int(self.net.config.text_config.max_position_embeddings)
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the audio of the frames, which the network decodes itself."""
+        """Generate at most `room` frames of audio, which the network decodes itself.
+
+        Returns:
+            The waveform, and whether the output ended before the limit.
+        """
         out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room)
         return out.audio[0], int(out.sequences[0, -1]) == self.net.config.eos_token_id
