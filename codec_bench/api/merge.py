@@ -19,7 +19,7 @@ from codec_bench.store.answers import has_answers
 from codec_bench.store.controls import INSTEAD, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
-from codec_bench.store.merge import Merged, merge_records
+from codec_bench.store.merge import merge_records
 from codec_bench.store.parts import MERGED
 
 Notify = Callable[[str], None]
@@ -103,7 +103,8 @@ def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: boo
     """Merge the shards of one run, score set metrics again and write the report."""
     merged = merge_records(folders, target, partial=partial, notify=notify)
     if not merged.complete:
-        warnings.warn(_describe_gaps(merged), Note, stacklevel=3)
+        gaps = {"missing": len(merged.missing), "unfinished": len(merged.unfinished)}
+        warnings.warn(Note("merged_run_partial", shards=merged.of, **gaps), stacklevel=3)
     if merged.added:
         with closing(Run(merged.folder)) as run:
             answers = has_answers(run)
@@ -113,13 +114,3 @@ def _merge_group(folders: Sequence[Path], target: Path, partial: bool, page: boo
     run = Run(merged.folder)
     write_results(run, page=page)
     return run
-
-
-def _describe_gaps(merged: Merged) -> str:
-    """Describe how many shards are missing or unfinished."""
-    gaps = []
-    if merged.missing:
-        gaps.append(f"{len(merged.missing)} of {merged.of} shards are missing")
-    if merged.unfinished:
-        gaps.append(f"{len(merged.unfinished)} are not finished")
-    return f"the merged run is partial: {' and '.join(gaps)}"

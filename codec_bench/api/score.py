@@ -130,7 +130,7 @@ def prepare(
     matched = [(system, system.source or source) for system in systems]
     for system, pairs in matched:
         _check_match(system, pairs, allow_same)
-    choices = {system.spec: pairs.origin for system, pairs in matched if pairs.origin}
+    choices = {system.spec: str(pairs.origin) for system, pairs in matched if pairs.origin}
     chosen, groups = expand_metrics(requested, source, out, coded=False, options=options, prompted=is_prompted)
     if is_prompted:
         _check_needs(chosen)
@@ -165,7 +165,7 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
         allow_same: whether generated audio may equal the references.
     """
     if matched.origin:
-        warnings.warn(f"the generated audio of '{system.spec}' is {matched.origin}", Note, stacklevel=3)
+        warnings.warn(Note("generated_audio_is", system=system.spec, origin=matched.origin), stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
     if same is not None:
         raise UserError(

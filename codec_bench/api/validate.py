@@ -229,7 +229,7 @@ def _check_data(name: str) -> list[Finding]:
     )
     out.append(Finding(name, "ok" if is_complete else "wrong", facts))
     ignored = {} if report is None else ignored_lines(report)
-    out += [Finding(f"{name}: {kind}", "note", as_remark(line), IGNORED[kind]) for kind, line in ignored.items()]
+    out += [Finding(f"{name}: {kind}", "note", line, IGNORED[kind]) for kind, line in ignored.items()]
     for number, sample in enumerate(source.samples[:_FIRST], 1):
         shown = {"speaker": sample.speaker, "language": sample.language, "text": sample.text}
         row = "; ".join(f"{key}: {value}" for key, value in shown.items() if value is not None)

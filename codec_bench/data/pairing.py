@@ -101,11 +101,11 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
     paths = [path for s in listed if (path := s.estimate or s.audio) is not None]
     elsewhere = next((path for path in paths if not _lies_in(path, folder)), None)
     if report is not None and report.role == "prompt":
-        why = "names the recordings of voices"
+        why = Diagnostic("list_of_voices")
     elif elsewhere is None and any(os.path.isfile(file_of(path)) for path in paths):
-        return _with_others(listed, sounds, f"the files that its {name} names")
+        return _with_others(listed, sounds, Diagnostic("files_of_list", name=name))
     else:
-        why = f"names '{elsewhere}', which is not in the folder" if elsewhere else "names no file that is in the folder"
+        why = Diagnostic("list_names_other", path=elsewhere) if elsewhere else Diagnostic("list_names_none")
         if not len(sounds) and report is not None and paths:
             return listed
     if not len(sounds):
@@ -116,11 +116,11 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
             reason=why,
             hint=f"if that is the generated audio, name the file itself: {os.path.join(folder, name)}",
         )
-    sounds.origin = f"the sound files in the folder; its {name} was left out, since it {why}"
+    sounds.origin = Diagnostic("files_of_folder", name=name, cause=why)
     return sounds
 
 
-def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
+def _with_others(listed: Source, sounds: Source, origin: Diagnostic) -> Source:
     """The samples of a list; with a known layout, also audio that its list lacks.
 
     Args:

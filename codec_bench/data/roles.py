@@ -34,11 +34,8 @@ def with_role(source: Source, role: str | None) -> tuple[Source, Role]:
     chosen: Role = next((one for one in known if one == role), "target")
     if role is None and _has_prompts(source):
         chosen = "prompt"
-        why = "its list names prompts" if source.report is not None else f"it has the column {_PROMPT_COLUMN}"
-        words = (
-            f"the audio of '{source.name}' is taken as the prompt of each text: {why}. --reference sets another role."
-        )
-        warnings.warn(words, Note, stacklevel=3)
+        column = None if source.report is not None else _PROMPT_COLUMN
+        warnings.warn(Note("audio_is_prompt", data=source.name, column=column), stacklevel=3)
     has_targets = chosen == "target" and any(TARGET in sample.extra for sample in source)
     if chosen == "none" or has_targets:
         samples = [_with_audio(sample, sample.extra.get(TARGET) if has_targets else None) for sample in source]

@@ -224,7 +224,7 @@ def open_source(
     source.complete = complete and (not isinstance(data, Source) or data.complete)
     if source.report is not None and not isinstance(data, Source):
         for line in ignored_lines(source.report).values():
-            warnings.warn(f"{source.name}: {line}", Note, stacklevel=2)
+            warnings.warn(Note("ignored_in_data", data=source.name, cause=line), stacklevel=2)
     if len(source.problems) == len(source):
         label = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
         if not len(source):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from codec_bench.data.source import Source
 from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError, on_disk
 from codec_bench.types import TRIALS
 
@@ -33,25 +34,22 @@ def with_trials(source: Source, path: Path) -> Source:
     """
     ids = {sample.id for sample in source.samples}
     held: dict[str, dict[str, int]] = {}
-    dropped: list[str] = []
+    dropped: list[Diagnostic] = []
     for line, same, enrolment, test in _read(path):
         one, other = _known(enrolment, ids), _known(test, ids)
         if one is None or other is None:
-            dropped.append(f"line {line}: {enrolment if one is None else test}")
+            dropped.append(Diagnostic("trial_unknown", line=line, name=enrolment if one is None else test))
         elif held.setdefault(other, {}).setdefault(one, same) != same:
             raise UserError("trials_disagree", line=line, path=path, one=one, other=other)
     if not held:
         raise UserError(
             "no_trial_of_data",
             path=path,
-            reason=dropped[0] if dropped else "it is empty",
+            reason=dropped[0] if dropped else Diagnostic("no_trial_listed"),
             hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
         )
     if dropped:
-        message = (
-            f"{len(dropped):,} trials of '{path}' are left out, because they name a recording that is not in the data"
-        )
-        warnings.warn(f"{message} ({dropped[0]})", Note, stacklevel=3)
+        warnings.warn(Note("trials_excluded", trials=len(dropped), path=path, first=dropped[0]), stacklevel=3)
     for index, sample in enumerate(source.samples):
         pairs = [[name, same] for name, same in held.get(sample.id, {}).items()]
         source.samples[index] = replace(sample, extra={**sample.extra, TRIALS: pairs})
@@ -78,5 +76,4 @@ def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
         elif len(parts) == 3 and parts[2] in _SAME:
             yield number, _SAME[parts[2]], parts[0], parts[1]
         else:
-            where = f"line {number} of the trials '{path}'"
-            raise UserError("trial_line", place=where, line=line[:80])
+            raise UserError("trial_line", path=path, number=number, line=line[:80])

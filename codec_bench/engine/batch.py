@@ -21,7 +21,7 @@ from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.stage_queue import QueuedItem, WaitingItems
 from codec_bench.engine.worker import run_batch
 from codec_bench.messages import Diagnostic, of_error
-from codec_bench.messages.errors import DeviceUnusable, UserError
+from codec_bench.messages.errors import DeviceUnusable, Note, UserError
 from codec_bench.networks.batch_shapes import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long next to the time of sending a batch, short enough that all workers finish at about one time
@@ -375,7 +375,7 @@ class Dispatcher:
             return
         self._drop_device(
             device,
-            f"'{device}' failed {_MAX_DEVICE_FAILURES} times in a row, in new processes too",
+            Diagnostic("device_fails", device=device, times=_MAX_DEVICE_FAILURES),
             f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
         )
 
@@ -386,7 +386,7 @@ class Dispatcher:
             self.stages[batch.key].waiting.requeue(batch.works)
         if not self._pool.retire(device):
             raise UserError("no_device_left", cause=problem, hint=hint)
-        warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
+        warnings.warn(Note("goes_on_without_device", cause=problem), stacklevel=2)
 
     def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:
         """Fail an item that hung or killed its worker; refuse the stage if several did."""

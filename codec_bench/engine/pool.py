@@ -23,6 +23,7 @@ from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
 from codec_bench.machine.environment import cpu_count
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 AHEAD = (
@@ -416,7 +417,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def describe_exit(process: subprocess.Popen[bytes]) -> str:
+def describe_exit(process: subprocess.Popen[bytes]) -> Diagnostic:
     """How a worker with a closed pipe ended. One that still runs is killed."""
     until = monotonic() + _ENDS_WITHIN_S
     while lives := process.poll() is None:
@@ -426,10 +427,10 @@ def describe_exit(process: subprocess.Popen[bytes]) -> str:
     end_process(process)
     code = process.wait()
     if code == DEVICE_UNUSABLE:
-        return "its device failed"
+        return Diagnostic("process_device_failed")
     if lives or code == PIPE_CLOSED:
-        return "the code that it ran closed or replaced its pipe to the main process"
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return Diagnostic("process_pipe_closed")
+    return Diagnostic("process_killed", signal=-code) if code < 0 else Diagnostic("process_exited", exit_code=code)
 
 
 def thread_variables(threads: int) -> dict[str, str]:

@@ -2,7 +2,41 @@
 
 from __future__ import annotations
 
+
+def _sound_count(count: int, one: str, several: str, names: str) -> str:
+    return f"{count:,} {one if count == 1 else several}: {names}"
+
+
 SENTENCES = {
+    "info": {
+        # What of a folder or list is used.
+        "generated_audio_is": "the generated audio of '{system}' is {origin}",
+        "files_of_list": "the files that its {name} names",
+        "files_of_folder": "the sound files in the folder; its {name} was left out, since it {cause}",
+        "list_of_voices": "names the recordings of voices",
+        "list_names_other": "names '{path}', which is not in the folder",
+        "list_names_none": "names no file that is in the folder",
+        "ignored_in_data": "{data}: {cause}",
+        "text_files_unread": lambda count, names: _sound_count(
+            count, "text file next to the sound was not read", "text files next to the sound were not read", names
+        ),
+        "sounds_without_text": lambda count, names: _sound_count(
+            count, "sound file has no text", "sound files have no text", names
+        ),
+        "texts_without_sound": lambda count, names: _sound_count(
+            count, "text has no sound", "texts have no sound", names
+        ),
+        "audio_is_prompt": lambda data, column=None: (
+            f"the audio of '{data}' is taken as the prompt of each text: "
+            f"{'its list names prompts' if column is None else f'it has the column {column}'}. "
+            "--reference sets another role."
+        ),
+        "trials_excluded": (
+            "{trials:,} trials of '{path}' are left out, because they name a recording that is not in the data ({first})"
+        ),
+        "trial_unknown": "line {line}: {name}",
+        "no_trial_listed": "it is empty",
+    },
     "error": {
         "alignments_without_phones": "there is no phone in the alignments '{path}'",
         "no_phone_tier": "the alignments '{path}' have no tier 'phones'; its tiers with intervals are: {known}",
@@ -86,7 +120,7 @@ SENTENCES = {
         "tar_numbers": "'{path}' names files from {first} to {last}; expected up to {most} in rising order",
         "tar_unreadable": "the tar file '{file}' cannot be read: {cause}",
         "trials_disagree": "line {line} of the trials '{path}' says of {one} and {other} what another line does not",
-        "trial_line": "{place} is '{line}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'",
+        "trial_line": "line {number} of the trials '{path}' is '{line}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'",
         "url_lists_no_files": "'{url}' names no manifest and no sound file, and a web server does not list its files",
         "hub_table_not_parquet": "'{path}' of {name} cannot be read as Parquet: {cause}",
         "table_unreadable": "'{local}' cannot be read: {cause}",

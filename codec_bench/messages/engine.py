@@ -23,6 +23,7 @@ SENTENCES = {
         "empty_channels": "it has sound in {heard:g} of {channels:g} channels",
         "folded_channels": "its {channels:g} channels came back as one sound",
         "short_inconclusive": "it is too short to show whether it is the sound of its reference",
+        "goes_on_without_device": "{cause}; the run goes on without it",
         # Flags of scores.
         "silent_reference": "a value of a reference that is silent",
         "alignment_unknown": "alignment unknown: this codec may have a short delay, which would move the value",
@@ -61,6 +62,12 @@ SENTENCES = {
         "time_limit": lambda stage, limit_s, times: (
             f"{stage} took longer than its limit of {limit_s:g} s{', twice' if times > 1 else ''}"
         ),
+        # How a process ended.
+        "process_device_failed": "its device failed",
+        "process_pipe_closed": "the code that it ran closed or replaced its pipe to the main process",
+        "process_killed": "killed by signal {signal}",
+        "process_exited": "exit code {exit_code}",
+        "device_fails": "'{device}' failed {times} times in a row, in new processes too",
         "no_device_left": "{cause}; finished items are recorded",
         "not_loadable": "'{name}' cannot be loaded: {cause}",
         "sound_changed": "the sound '{path}' of sample '{sample}' {cause}",

@@ -159,7 +159,17 @@ class RunLocked(UserError):
 
 
 class Note(UserWarning):
-    """Information for a person that is no error. Commands print it to stderr."""
+    """Information for a person that is no error. Commands print it to stderr.
+
+    Args:
+        code: of a catalogue of `codec_bench.messages`. parameters: of the code.
+    """
+
+    def __init__(self, code: str, **parameters: Any) -> None:
+        message = Diagnostic(code, **parameters) if parameters or is_code(code) else code
+        super().__init__(message)
+        self.message = message
+        self.code: str | None = getattr(message, "code", None)
 
 
 HubFault = Literal["gated", "revision", "missing", "server", "disk", "network"]

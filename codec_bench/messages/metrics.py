@@ -9,6 +9,12 @@ def _apart(longer_s: float) -> str:
 
 SENTENCES = {
     "info": {
+        "group_excludes": lambda group, reasons: f"the group '{group}' leaves out {'; '.join(reasons)}",
+        "metrics_excluded": "{metrics}: {cause}",
+        "no_codec_measured": "no codec is measured, so that no bits are sent",
+        "needs_target": "needs a recording of the same words, and the reference audio is a prompt",
+        "no_reference_in_data": "the data hold no reference audio",
+        "weights_of_package": "the package of {feature} downloads its weights itself",
         "lengths_differ": lambda longer_s, tolerance_s: (
             f"{_apart(longer_s)}; a sample-by-sample comparison needs equal lengths "
             f"(a difference of up to {tolerance_s} s is cut or filled with zeros)"
@@ -117,7 +123,9 @@ SENTENCES = {
         "group_with_brackets": (
             "'{group}' is a group with brackets or a precision, and a group of several metrics has neither"
         ),
-        "nothing_of_group": "no metric of the group '{group}' can be measured here ({reasons})",
+        "nothing_of_group": lambda group, reasons: (
+            f"no metric of the group '{group}' can be measured here ({'; '.join(reasons)})"
+        ),
         "variant_without_language": "lid[{variant}] finds no language",
         "no_versa_entry": "'{path}' has no entry with the name '{name}'",
     },

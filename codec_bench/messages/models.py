@@ -60,6 +60,8 @@ SENTENCES = {
             f"the {subject} does not have the expected layout ({type}: {cause}){body and f': {body}'}"
         ),
         "no_upload_address": "the service gave no address of its own for the upload",
+        "model_process_ended": "the model's process ended ({cause})",
+        "model_given_up": "the model was stopped after {processes} processes without an answer: {cause}",
         "model_closed": "the model was closed before it answered",
         "audio_not_base64": "the answer's audio is {type}; expected base64",
         "audio_not_hexadecimal": "the answer's audio is {type}; expected hexadecimal digits",
@@ -162,7 +164,7 @@ SENTENCES = {
         "no_known_character": "the model knows none of the characters of the text {text!r}",
         "voice_without_codec": "the processor in '{folder}' names no codec, and the model needs one",
         "follows_no_instruction": "the model follows no instruction on how to speak, and the request has one",
-        "takes_no_voice": "the model takes no {what}, and the request {cause}",
+        "takes_no_sound": "the model takes no sound in the field '{field}', and the request has one",
         "voice_without_transcript": "the model needs the transcript of a voice, and the request has no 'prompt_text'",
         "text_holds_mark": "the text holds '{mark}', which has a meaning of its own for this model",
         "no_position_to_speak": (
@@ -201,6 +203,7 @@ SENTENCES = {
         ),
         "nothing_answers": "nothing answers at {url}: {cause}",
         # Of older records.
+        "takes_no_voice": "the model takes no {what}, and the request {cause}",
         "unexpected_layout": "the reply does not have the expected layout ({message})",
         "no_connection": "nothing answers at {url}: no connection within {limit_s:g} s",
     },

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+PURPOSES = {
+    "interval": "an interval",
+    "test": "a test",
+    "rank_interval": "a rank interval",
+    "coefficient_interval": "an interval of a correlation or a kappa",
+}
+"""What needs independent units, by name."""
+
+
+def _too_few_units(units: int, needed: int, purpose: str = "interval", **older: str) -> str:
+    needs = older.get("what") or PURPOSES.get(purpose, purpose)
+    return f"{units} independent units (speakers, prompts or items); {needs} needs at least {needed}"
+
+
 SENTENCES = {
     "info": {
         "other_scale": "its scale is not that of the votes, so there is no error without a mapping",
@@ -87,7 +101,7 @@ SENTENCES = {
         "other_protocols": "the two were scored by different protocols",
         "zero_denominator": "the denominators (words, for an error rate) add up to 0, so the ratio has no value",
         "one_without_value": "one of the two systems has no value on these items",
-        "too_few_units": "{units} independent units (speakers, prompts or items); {what} needs at least {needed}",
+        "too_few_units": _too_few_units,
         "single_unit": "without one of the units no value is left, so the spread is unknown",
         "curves_apart": "the curves reach no quality in common: they reach {ranges}",
         "curve_points": "the {curve} curve has {points} points; a delta rate needs at least {least}",

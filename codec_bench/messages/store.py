@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+
+def _merged_run_partial(shards: int, missing: int = 0, unfinished: int = 0) -> str:
+    gaps = [f"{missing} of {shards} shards are missing"] if missing else []
+    gaps += [f"{unfinished} are not finished"] if unfinished else []
+    return f"the merged run is partial: {' and '.join(gaps)}"
+
+
 SENTENCES = {
     "info": {
         "imported_no_word": "the reference has no word",
     },
-    "warning": {},
+    "warning": {
+        "merged_run_partial": _merged_run_partial,
+    },
     "error": {
         "order_changed": "'{folder}' cannot grow: its order changed",
         "control_no_result": "'{run}' is a control and no result",

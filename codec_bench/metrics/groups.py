@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.config.registry import Spec
 from codec_bench.features import load_feature
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note, UserError
 from codec_bench.metrics import (
     FETCHED_BY_PACKAGES,
@@ -34,7 +35,7 @@ BRACKETS = ("whisper-large-v3", "whisper-tiny.en", "pocketsphinx", "ge2e")
 """Fallback models: the recognisers that papers quote first, and a speaker encoder."""
 
 
-NEEDS_TARGET = "needs a recording of the same words, and the reference audio is a prompt"
+NEEDS_TARGET = Diagnostic("needs_target")
 
 
 def needs_target(metric: Metric) -> bool:
@@ -163,11 +164,11 @@ def _members(group: str, material: GroupConditions) -> list[str]:
             members.append(form)
         else:
             excluded.setdefault(why, []).append(name)
-    reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in excluded.items())
+    reasons = [Diagnostic("metrics_excluded", metrics=", ".join(names), cause=why) for why, names in excluded.items()]
     if not members:
         raise UserError("nothing_of_group", group=group, reasons=reasons)
     if excluded:
-        warnings.warn(f"the group '{group}' leaves out {reasons}", Note, stacklevel=2)
+        warnings.warn(Note("group_excludes", group=group, reasons=reasons), stacklevel=2)
     return members
 
 
@@ -198,19 +199,19 @@ def _obstacle(metric: Metric, material: GroupConditions) -> str | None:
     A metric whose weights or package would have to be downloaded cannot.
     """
     if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
-        return "no codec is measured, so that no bits are sent"
+        return Diagnostic("no_codec_measured")
     if material.prompted and needs_target(metric):
         return NEEDS_TARGET
     measured = [one for one in material.fields if one.reference or metric.kind != "pair"]
     if not measured:
-        return "the data hold no reference audio"
+        return Diagnostic("no_reference_in_data")
     try:
         refusals = [metric.refusal(text="" if one.text else None, language=one.language) for one in measured]
         if all(refusals):
             return refusals[0]
         for feature in dict.fromkeys([*metric.estimate_features, *metric.reference_features]):
             if Spec.parse(feature).name in FETCHED_BY_PACKAGES:
-                return f"the package of {feature} downloads its weights itself"
+                return Diagnostic("weights_of_package", feature=feature)
             # It finds its weights and its package; the model itself is loaded with the first batch.
             load_feature(feature, weights=material.options.get(feature, {}).get("weights"))
     except UserError as error:

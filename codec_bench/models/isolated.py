@@ -141,7 +141,7 @@ class Isolated(Model):
             windowed = await asyncio.to_thread(split_windows, request, self.info, self._rate_hz)
             items = [wire.pack(_plain(window)) for window in windowed.requests]
         except UserError as error:
-            return Response.failed(str(error))
+            return Response.failed(error.message)
         except wire.WireError as error:
             return Response.failed(Diagnostic("worker_request", message=error))
         answers = await asyncio.gather(*(self._answer(item, request.wants) for item in items))

@@ -12,7 +12,7 @@ from typing import Any
 from codec_bench.features import Feature, load_feature
 from codec_bench.features.recognisers.names import known_languages, protocol_of_recogniser, resolve_recognisers
 from codec_bench.machine.memory import placed
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY, ModelInfo
@@ -157,7 +157,7 @@ def _language(request: Request) -> str | None:
 def _response(result: Any) -> Response:
     """Convert a recogniser's result, or the exception in its place, to a response."""
     if isinstance(result, Exception):  # the recording is empty, or not in a language that the recogniser knows
-        return Response.refused(str(result))
+        return Response.refused(of_error(result, with_type=False))
     text = result.get("transcript")
     if not isinstance(text, str):
         return Response.failed(Diagnostic("recogniser_silent"))

@@ -67,7 +67,7 @@ def bd_rate_interval(
     log_ratio = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
     units = len(leave_one_out)
     if units < FEWEST_UNITS:
-        return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "an interval"), level)
+        return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "interval"), level)
     sizes = np.ones(units) if sizes is None else sizes
     points = [*anchor, *test]
     slopes = []

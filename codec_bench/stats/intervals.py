@@ -246,7 +246,7 @@ def interval_of(
     unit_count = len(units)
     is_answer = share and fold is ratios and is_share(table)
     if unit_count < (fewest := 2 if is_answer else FEWEST_UNITS):
-        return Interval(None, None, unit_count, "", too_few(unit_count, fewest, "an interval"), level)
+        return Interval(None, None, unit_count, "", too_few(unit_count, fewest, "interval"), level)
     small_sample = Note("few_units", units=unit_count) if unit_count < FEW_UNITS else None
     if fold in FOLDS.values():
         return Interval(*corpus_interval(fold, units, level, seed), unit_count, "bootstrap", small_sample, level)

@@ -16,5 +16,5 @@ def rename_units(note: str | None, of: str) -> str | None:
 
 
 def too_few(units: int, needed: int, purpose: str) -> Note:
-    """A note of too few units for `purpose`: an interval or a p-value."""
-    return Note("too_few_units", units=units, needed=needed, what=purpose)
+    """A note of too few units for `purpose`, one of `codec_bench.messages.stats.PURPOSES`."""
+    return Note("too_few_units", units=units, needed=needed, purpose=purpose)

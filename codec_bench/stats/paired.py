@@ -173,7 +173,7 @@ def paired_parts(
         return PairedTest(None, None, None, None, count, Note(code), None, level)
     difference = value_a - value_b
     if count < FEWEST_UNITS:
-        return PairedTest(difference, None, None, None, count, too_few(count, FEWEST_UNITS, "a test"), None, level)
+        return PairedTest(difference, None, None, None, count, too_few(count, FEWEST_UNITS, "test"), None, level)
     note = Note("few_units", units=count) if count < FEW_UNITS else None
     if np.array_equal(units_a, units_b):
         return PairedTest(difference, 0.0, 0.0, 1.0, count, Note("equal_systems"), None, level, "t")

@@ -208,7 +208,7 @@ def _interval_ends(
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:
-        return none, too_few(units, FEWEST_UNITS, "an interval")
+        return none, too_few(units, FEWEST_UNITS, "interval")
     counts = draw_sums(table.reshape(units, -1), draws, seed).reshape(draws, len(sides), 3)
     finite = _finite(counts, sides, systems)
     if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:

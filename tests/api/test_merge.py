@@ -8,6 +8,7 @@ import pytest
 from refusals import Containing, refuses
 
 from codec_bench import evaluate, merge, open_run, score
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import Note
 
 OPTIONS = {"workers": 1, "check": False, "cache": False, "page": False}
@@ -76,8 +77,9 @@ def test_merge_on_the_command_line(runs, tmp_path, command):
     assert code == 2, stderr
     text = stderr
     assert "1 of 2 shards are missing: 2/2" in text and "--partial" in text
-    with pytest.warns(Note, match="partial: 1 of 2 shards are missing"):
+    with pytest.warns(Note) as noted:
         merge(parts=position / "parts" / "1", out=tmp_path / "m", partial=True).close()
+    assert noted[0].message.message == Diagnostic("merged_run_partial", shards=2, missing=1, unfinished=0)
     code, printed, stderr = command("merge", str(position / "parts"), "--out", str(tmp_path / "m"), "--json")
     assert code == 0, stderr
     summary = json.loads(printed)

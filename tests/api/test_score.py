@@ -171,16 +171,19 @@ def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_pat
     shutil.copytree(build / "soft", folder)
     rows = [json.dumps({"id": s.id, "audio": s.audio}) for s in samples]
     (folder / "manifest.jsonl").write_text("\n".join(rows))
-    with pytest.warns(Note, match="the sound files in the folder; its manifest.jsonl was left out, since it names"):
+    with pytest.warns(Note) as noted:
         run = run_it("beside", generated=folder, data=samples, metrics="si_sdr")
+    origin = noted[0].message.message.parameters["origin"]
+    assert (origin.code, origin.parameters["name"]) == ("files_of_folder", "manifest.jsonl")
     assert "left out" in run.meta["taken"][str(folder)]
     assert run.summary()["systems"]["generated"]["metrics"]["si_sdr"]["n"] == 3
     # One that names the generated files is used, and says which file belongs to which sample.
     (folder / f"{samples[0].id}.wav").rename(folder / "take 1.wav")
     rows = [json.dumps({"id": samples[0].id, "audio": "take 1.wav"})]
     (folder / "manifest.jsonl").write_text("\n".join(rows))
-    with pytest.warns(Note, match="the files that its manifest.jsonl names"):
+    with pytest.warns(Note) as noted:
         run = run_it("inside", generated=folder, data=samples[:1], metrics="mel_distance")
+    assert noted[0].message.message.parameters["origin"] == Diagnostic("files_of_list", name="manifest.jsonl")
     assert run.summary()["systems"]["generated"]["metrics"]["mel_distance"]["n"] == 1
     # A folder with nothing else needs its manifest to be named, since that may be the references'.
     (tmp_path / "only").mkdir()

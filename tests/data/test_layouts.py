@@ -146,8 +146,9 @@ def test_text_files_next_to_sound_are_never_ignored_silently(tmp_path):
     write(tmp_path, "a.wav", clips()[0][1])
     put(tmp_path, "transcripts.tsv", "a\thello\n")
     put(tmp_path, "README.md", "about")
-    with pytest.warns(Note, match="transcripts.tsv"):
+    with pytest.warns(Note) as noted:
         assert open_source(tmp_path).report.unread == ["transcripts.tsv"]
+    assert noted[0].message.message.parameters["cause"].code == "text_files_unread"
 
 
 def test_a_named_file_decides_between_two_layouts(tmp_path):

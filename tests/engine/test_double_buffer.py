@@ -24,7 +24,8 @@ from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.double_buffer import ComputeDevice, Gpu
 from codec_bench.engine.pool import Died, Done, Pool, PoolWorker
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.messages.errors import DeviceFull
+from codec_bench.messages import Diagnostic
+from codec_bench.messages.errors import DeviceFull, Note
 from codec_bench.networks.batch_shapes import SHORTEST_S
 
 ASSETS = Path(__file__).parent / "assets"
@@ -227,7 +228,7 @@ def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_stored
     assert follow(queue, queue.pool.done(["A"])) == [["b"]], "it works again"
     for _ in range(3):
         follow(queue, queue.pool.died(dropped=True))
-    with refuses("no_device_left", cause="'cuda:0' failed 4 times in a row, in new processes too", hint="--device cpu"):
+    with refuses("no_device_left", cause={"code": "device_fails", "device": "cuda:0", "times": 4}, hint="--device cpu"):
         follow(queue, queue.pool.died(dropped=True))
     assert queue.results.keys() == {"a", "b"}, "items are not used up by a device that does not work"
 
@@ -239,8 +240,9 @@ def test_a_run_goes_on_without_a_device_that_is_gone(queue):
     queue.put("abcdefgh")
     for _ in range(3):
         follow(queue, queue.pool.died(dropped=True))
-    with pytest.warns(UserWarning, match="goes on without it"):
+    with pytest.warns(Note) as noted:
         queue.dispatcher.handle(queue.pool.died(dropped=True))
+    assert [one.message.code for one in noted] == ["goes_on_without_device"]
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
     waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
     assert waiting + len(queue.results) == 8
@@ -260,8 +262,10 @@ def test_a_run_goes_on_next_to_a_gpu_that_another_program_fills(queue):
     queue.pool.workers.append(other)
     queue.pool._gpus.append("cuda:1")
     queue.put("abcdefgh")
-    with pytest.warns(UserWarning, match="0.2 of 140 GiB are free; the run goes on without it"):
-        queue.dispatcher.handle(queue.pool.done(DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")))
+    full = DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")
+    with pytest.warns(Note) as noted:
+        queue.dispatcher.handle(queue.pool.done(full))
+    assert noted[0].message.message == Diagnostic("goes_on_without_device", cause=full.message)
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
 
 

@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_while_it_loads_is_started_again(tmp_path):
 
 @pytest.mark.usefixtures("_both")
 def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
-    with refuses("not_loaded", stage="one", cause="killed by signal 9"):
+    with refuses("not_loaded", stage="one", cause={"code": "process_killed", "signal": 9}):
         facts(tmp_path, kills=9)
 
 

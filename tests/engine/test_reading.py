@@ -116,7 +116,12 @@ def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeyp
     assert scores["bad", "stoi"].status == "failed"
     assert scores["bad", "stoi"].reason.as_dict() == {
         "code": "unreadable",
-        "cause": {"code": "worker_died", "stage": "decode and resample", "cause": "killed by signal 6", "times": 2},
+        "cause": {
+            "code": "worker_died",
+            "stage": "decode and resample",
+            "cause": {"code": "process_killed", "signal": 6},
+            "times": 2,
+        },
     }
     assert {scores[name, "stoi"].status for name in ("a", "c")} == {"ok"}
 

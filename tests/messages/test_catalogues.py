@@ -61,9 +61,9 @@ def uses():
 
 
 def fields(sentence):
-    """The parameters that a sentence shows, and those that it may leave out."""
+    """The parameters that a sentence shows, and those that it may leave out; not those of older records (`**`)."""
     if callable(sentence):
-        fields_of = inspect.signature(sentence).parameters.values()
+        fields_of = [p for p in inspect.signature(sentence).parameters.values() if p.kind is not p.VAR_KEYWORD]
         return {p.name for p in fields_of if p.default is p.empty}, {p.name for p in fields_of}
     shown = {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
     return shown, shown
@@ -151,6 +151,22 @@ def test_what_is_no_code_is_refused(held):
 def test_an_unknown_code_is_shown_as_it_is(held):
     shown = read(held)
     assert shown.code in str(shown) and shown.as_dict() == held and shown.severity in ("info", "warning", "error")
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        ({"code": "too_few_units", "units": 2, "needed": 3, "what": "a test"}, "a test needs at least 3"),
+        ({"code": "expected_outside_choices", "answer": "cow"}, "'cow' is none of the choices"),
+        ({"code": "reference_no_choice", "reference": "cow"}, "'cow' is none of the choices"),
+        ({"code": "reference_outside_choices", "reference": "cow", "choices": ["a"]}, "none of the choices ['a']"),
+        ({"code": "unexpected_layout", "message": "KeyError: a"}, "the expected layout (KeyError: a)"),
+        ({"code": "takes_no_voice", "what": "voice", "cause": "has a voice to imitate"}, "the model takes no voice"),
+        ({"code": "worker_died", "stage": "a", "cause": "killed by signal 9", "times": 1}, "(killed by signal 9)"),
+    ],
+)
+def test_codes_of_older_records_have_their_sentences(held, says):
+    assert says in str(read(held)) and read(held).as_dict() == held
 
 
 def test_what_differs_is_left_open():

@@ -101,7 +101,7 @@ def test_the_interval_is_that_of_the_full_jackknife():
         "code": "too_few_units",
         "units": 2,
         "needed": 3,
-        "what": "an interval",
+        "purpose": "interval",
     }
 
 

@@ -143,7 +143,7 @@ def test_few_units_and_draws_without_a_strength_have_no_interval():
     assert (
         small.units == 2
         and small.systems[0].low is None
-        and small.note.as_dict() == {"code": "too_few_units", "units": 2, "needed": 3, "what": "an interval"}
+        and small.note.as_dict() == {"code": "too_few_units", "units": 2, "needed": 3, "purpose": "interval"}
     )
     rare = strengths([Duel("a", "b", float(n > 0), n) for n in range(20)])
     assert (

@@ -172,7 +172,7 @@ def _with_interval(
     sums = sums if codes is None else sums[np.unique(codes)]
     present = len(sums)
     if present < FEWEST_UNITS:
-        return Coefficient(value, note=too_few(present, FEWEST_UNITS, "an interval of a correlation or a kappa"))
+        return Coefficient(value, note=too_few(present, FEWEST_UNITS, "coefficient_interval"))
     error = math.sqrt(present / (present - 1) * float(np.square(sums).sum()))
     if error <= 1e-12 or (correlates and 1 - abs(value) <= 1e-12):
         return Coefficient(value, note=ALIKE)

@@ -140,7 +140,7 @@ def quantile(
     table[:, 0] = table[:, 0] <= value
     units = unit_sums(table, codes)
     if len(units) < FEWEST_UNITS:
-        small_sample = too_few(len(units), FEWEST_UNITS, "an interval")
+        small_sample = too_few(len(units), FEWEST_UNITS, "interval")
         return Quantile(share, value, Interval(None, None, len(units), "", small_sample, level))
     below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
     error = jackknife_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0

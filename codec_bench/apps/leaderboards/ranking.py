@@ -270,7 +270,7 @@ def rank_draws(
     for row in moving:
         notes[row] = None
     for row, units in small_samples.items():
-        notes[row] = too_few(units, FEWEST_UNITS, "a rank interval")
+        notes[row] = too_few(units, FEWEST_UNITS, "rank_interval")
     unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn, level)
     return RankDraws(
         tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)), shares, above,

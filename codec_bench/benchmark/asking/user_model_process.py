@@ -20,6 +20,7 @@ from typing import Any
 from codec_bench.config.registry import is_custom_code, load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -34,7 +35,11 @@ _STDERR = 2
 
 
 class ProcessEnded(Exception):
-    """The process of a model ended; the message says how."""
+    """The process of a model ended; `reason` says how."""
+
+    def __init__(self, reason: Diagnostic) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Model:
@@ -76,7 +81,8 @@ class ModelProcess(Model):
         self.notify: Callable[[str], None] = lambda words: None
         self._patient = False
         self._child: _Child | None = None
-        self._ended, self._why = 0, ""
+        self._ended = 0
+        self._why: Diagnostic | None = None
         self._starting = asyncio.Lock()
 
     @property
@@ -111,7 +117,7 @@ class ModelProcess(Model):
         try:
             await self._started()
         except ProcessEnded as error:
-            raise UserError("model_not_started", model=self.info.name, cause=error) from error
+            raise UserError("model_not_started", model=self.info.name, cause=error.reason) from error
 
     async def describe(self) -> Mapping[str, Any]:
         """Return what the model's service reports."""
@@ -129,9 +135,9 @@ class ModelProcess(Model):
             response: Response = await child.call("ask", request)
         except ProcessEnded as error:
             if child is not None and child is self._child:
-                self._child, self._why = None, str(error)
+                self._child, self._why = None, error.reason
                 self._ended += 1
-            return Response.failed(str(error))
+            return Response.failed(error.reason)
         self._ended, self._known = 0, child.known
         return response
 
@@ -148,16 +154,14 @@ class ModelProcess(Model):
         async with self._starting:
             if self._child is None:
                 if self._ended >= _ENDED_AT_MOST:
-                    raise ProcessEnded(
-                        f"the model was stopped after {self._ended} processes without an answer: {self._why}"
-                    )
+                    raise ProcessEnded(Diagnostic("model_given_up", processes=self._ended, cause=self._why))
                 child = _Child(self._build, lambda words: self.notify(words))
                 try:
                     await child.call("start", self._patient)
                 except BaseException as error:
                     child.end()
                     if isinstance(error, ProcessEnded):
-                        self._ended, self._why = self._ended + 1, str(error)
+                        self._ended, self._why = self._ended + 1, error.reason
                     raise
                 self._child, self._known = child, child.known
             return self._child
@@ -171,7 +175,7 @@ class _Child:
         self._loop, self.notify = asyncio.get_running_loop(), notify
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._why: str | None = None
+        self._why: Diagnostic | None = None
         # A thread of its own, because a full pipe must not block the event loop.
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._process, self._pipe = start_process([SERVE, "1"], dict(os.environ), _STDERR)
@@ -225,7 +229,7 @@ class _Child:
                 break
             with suppress(RuntimeError):  # the loop may be closed by now
                 self._loop.call_soon_threadsafe(self._take, number, kind, value, known)
-        why = f"the model's process ended ({describe_exit(self._process)})"
+        why = Diagnostic("model_process_ended", cause=describe_exit(self._process))
         self._pipe.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._lose, why)
@@ -246,7 +250,7 @@ class _Child:
         if answer is not None and not answer.done():
             answer.set_result((kind == "right", value))
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: Diagnostic) -> None:
         self._why = why
         for answer in self._waiting.values():
             if not answer.done():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.data.layouts.base import Report
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import first_of
 
 _MOST_NAMED = 3
@@ -18,19 +19,15 @@ def layout_line(report: Report) -> str:
     return f"{report.layout}{files}{role}"
 
 
-def ignored_lines(report: Report) -> dict[str, str]:
+def ignored_lines(report: Report) -> dict[str, Diagnostic]:
     """Describe the ignored files by kind."""
     ignored = {
-        UNREAD: (report.unread, "text {files} next to the sound {were} not read: {names}"),
-        UNLISTED: (report.unlisted, "sound {files} {have} no text: {names}"),
-        ABSENT: (report.absent, "{texts} {have} no sound: {names}"),
+        UNREAD: (report.unread, "text_files_unread"),
+        UNLISTED: (report.unlisted, "sounds_without_text"),
+        ABSENT: (report.absent, "texts_without_sound"),
     }
-    return {kind: _sentence(names, form) for kind, (names, form) in ignored.items() if names}
-
-
-def _sentence(names: list[str], form: str) -> str:
-    """Fill a sentence about files with their number and first names."""
-    one = len(names) == 1
-    singular, plural = ("file", "text", "was", "has"), ("files", "texts", "were", "have")
-    words = dict(zip(("files", "texts", "were", "have"), singular if one else plural))
-    return f"{len(names):,} {form.format(names=first_of(names, _MOST_NAMED), **words)}"
+    return {
+        kind: Diagnostic(code, count=len(names), names=first_of(names, _MOST_NAMED))
+        for kind, (names, code) in ignored.items()
+        if names
+    }

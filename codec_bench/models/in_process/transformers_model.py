@@ -152,7 +152,7 @@ class TransformersModel(BatchModel):
                 settings = FamilySettings.parse(one_limit(request.parameters, self.reasons), self._defaults)
                 row = family.prepare(request)
             except UserError as error:
-                answers[index] = Response.refused(str(error))
+                answers[index] = Response.refused(error.message)
             except (ValueError, TypeError, KeyError, IndexError) as error:  # raised by processors and templates
                 answers[index] = Response.failed(
                     Diagnostic("processor_refused", type=type(error).__name__, message=error)

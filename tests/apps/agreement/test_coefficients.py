@@ -201,7 +201,7 @@ def test_few_units_have_values_and_no_intervals(rng):
             result[name].value is not None
             and result[name].low is None
             and result[name].note.as_dict()
-            == {"code": "too_few_units", "units": 29, "needed": 30, "what": "an interval of a correlation or a kappa"}
+            == {"code": "too_few_units", "units": 29, "needed": 30, "purpose": "coefficient_interval"}
         )
 
 

@@ -137,7 +137,7 @@ def test_a_published_row_has_no_interval_and_is_ranked_with_ours():
         "code": "too_few_units",
         "units": 2,
         "needed": 3,
-        "what": "a rank interval",
+        "purpose": "rank_interval",
     }
     assert small.tied == ((), ())
 

@@ -108,8 +108,7 @@ class Voice(Family):
         clips = {name: value for name, value in request.fields.items() if isinstance(value, Clip)}
         voice = clips.pop("prompt_audio", None)
         if clips or (voice is not None and not self.imitates):
-            why = "has a voice to imitate" if not clips else f"has a sound in the field '{next(iter(clips))}'"
-            raise UserError("takes_no_voice", what="voice" if not clips else "such sound", cause=why)
+            raise UserError("takes_no_sound", field=next(iter(clips), "prompt_audio"))
         prompt_text = prompt_text.strip() if isinstance(prompt_text, str) and voice is not None else ""
         if voice is not None and self.needs_transcript and not prompt_text:
             raise UserError("voice_without_transcript")
