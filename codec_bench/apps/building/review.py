@@ -61,7 +61,11 @@ class Reviewed:
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
 
     def sentence(self, item_count: int) -> str:
-        """Describe the review of `item_count` questions for the card; empty without one."""
+        """Describe the review for the card; empty without one.
+
+        Args:
+            item_count: usable items, to state how many nobody reviewed.
+        """
         if not self.decisions:
             return ""
         counts = Counter(one.decision for one in self.decisions.values())

@@ -239,7 +239,11 @@ def read_submission(out: Path) -> Submission | None:
 
 
 def _submit(submission: Submission, out: Path) -> Submission:
-    """Write job scripts and state, and submit parts and merge job; returns their ids."""
+    """Write job scripts and state, and submit the parts and the merge job.
+
+    Returns:
+        The submission with the ids of its jobs.
+    """
     folder = out / FOLDER
     state = folder / STATE
     with on_disk("file_not_writable", path=folder):

@@ -249,7 +249,7 @@ def _facts(run: Path) -> dict[str, Any]:
 
 
 def _users_of(run: Path) -> dict[str, Session]:
-    """Load one complete session of each conversation of a run, whose user is repeated.
+    """Load one complete session of each conversation, whose user can be replayed.
 
     Raises:
         UserError: the run has none.

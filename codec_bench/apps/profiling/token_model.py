@@ -181,7 +181,7 @@ def _model(stream: TokenStream) -> Any:
 def _trained(
     model: Any, parts: list[list[np.ndarray]], steps: int, rng: np.random.Generator, alive: Callable[[], None]
 ) -> tuple[int, dict[str, Any]]:
-    """Train a model with early stopping; return the best step, and its state dict.
+    """Train a model; return the step of least validation loss, and its state dict.
 
     Args:
         parts: training, validation and test clips.
