@@ -20,11 +20,11 @@ MEASURE = "codec-bench metrics --stability --metrics {}"
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """Read how far changes of audio, such as clipping, move each metric.
+    """Read how far harmless changes of audio, as of level, move each metric.
 
     Returns:
-        By metric and change, the largest mean shift, divided by the metric's spread over five codecs. It is infinite where
-        the spread is 0, as for `clipped_share`.
+        By metric and change, the largest mean shift, divided by the metric's spread over five codecs; infinite for
+        a spread of 0, as of `clipped_share`.
     """
     shifts: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:

@@ -109,7 +109,7 @@ class UtmosV2Net(nn.Module):
         """Score each draw (random crops of one signal), float32 `(draws,)`.
 
         Args:
-            waves: float32 `(draws, HEARD)` at 16 kHz.
+            waves: float32 `(draws, SSL_SAMPLES)` at 16 kHz.
             crops: float32 `(draws, FRAMES, 1 + classifiers, SEEN)`: of each frame its crop, and for each classifier the
                 one to mix with it.
             shares: float32 `(draws, FRAMES, classifiers)`: the share of a frame's own crop in the mixture.

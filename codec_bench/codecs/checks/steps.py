@@ -110,7 +110,7 @@ class Checking:
         announce: called before every call of the codec.
 
     Attributes:
-        serialised: serialised codes. The step `sent` sets it; in another process it is the input of the step `elsewhere`.
+        serialised: serialised codes. The step `sent` sets it; in another process the step `elsewhere` reads it.
     """
 
     serialised: SerialisedCodes | None = None

@@ -151,7 +151,7 @@ class Paraformer(funasr.FunasrFeature):
         """Compute the log-probabilities of the predicted tokens of each signal.
 
         Returns:
-            Indices of the signals that have tokens; their log-probabilities `(items, tokens, vocabulary)`; the tokens of each.
+            Indices of the signals that have tokens, log-probabilities `(items, tokens, vocabulary)`, tokens of each.
         """
         import torch
 

@@ -187,7 +187,7 @@ class Parakeet(PiecewiseRecogniser):
     def words(self, segment: np.ndarray) -> list[Word]:
         """Return the words of a segment with start and end in seconds.
 
-        A word lasts from its first token to the end of its last. Punctuation makes no word longer. A token of `ctc` lasts
+        A word lasts from its first token to the end of its last; punctuation does not count. A token of `ctc` lasts
         while it is the most probable one, and one of `tdt` as many frames as the network predicts.
         """
         if self._kind == "parakeet_ctc":
