@@ -142,6 +142,7 @@ class SharedSounds:
             return value
 
     def _make_room(self, key: Hashable, entry: _Entry) -> None:
+        """Evict the oldest entries beyond the limit, except a new one."""
         with self._lock:
             if self._entries.get(key) is not entry:  # evicted meanwhile
                 return

@@ -53,6 +53,7 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
 
 
 def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
+    """Estimate the highest audible frequency in the loudest frames."""
     order = np.argsort(-levels)[: max(1, levels.size // 2)]
     count = min(_FRAMES, order.size)
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]

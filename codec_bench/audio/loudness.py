@@ -68,7 +68,7 @@ def _block_powers(audio: Audio) -> np.ndarray:
     starts = starts[starts + block <= audio.num_samples]
     summed = np.zeros(audio.num_samples + 1)
     for channel in audio.samples:
-        weighted = sosfilt(_weighting(rate), channel.astype(np.float64))
+        weighted = sosfilt(_k_weighting(rate), channel.astype(np.float64))
         summed[1:] += np.square(weighted, out=weighted)
     np.cumsum(summed, out=summed)
     # Rounding may make the difference of two sums negative.
@@ -76,7 +76,8 @@ def _block_powers(audio: Audio) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def _weighting(rate_hz: int) -> np.ndarray:
+def _k_weighting(rate_hz: int) -> np.ndarray:
+    """Return the K-weighting filter of BS.1770 as second-order sections."""
     frequency, gain_db, quality = _SHELF
     k = math.tan(math.pi * frequency / rate_hz)
     high = 10 ** (gain_db / 20)

@@ -40,6 +40,7 @@ def _stopped() -> None:
 
 
 def _main() -> None:
+    """Run the command line; errors for the user are printed without a traceback."""
     import gc
     import warnings
 

@@ -41,7 +41,7 @@ def doctor(
             sys.stderr.write(f"compiling {name}\n")
 
         findings = (*findings, compile_kernels(embedded_clip(), report_progress))
-    _print(findings, as_json)
+    _print_findings(findings, as_json)
     if any(one.state == "wrong" for one in findings):
         raise typer.Exit(2)
 
@@ -73,15 +73,16 @@ def validate(
         mine = examine([name], options=codec_options, settings=limits, hub=hub, pins=pins)
         findings += mine
         if not as_json:
-            _print(mine, as_json)
+            _print_findings(mine, as_json)
             sys.stdout.flush()
     if as_json:
-        _print(findings, as_json)
+        _print_findings(findings, as_json)
     if any(one.state not in ("ok", "note") for one in findings):
         raise typer.Exit(2)
 
 
 def _requested_names(names: list[str] | None, hub: bool, pins: Path | None) -> list[str]:
+    """Return the named parts, or with `--hub` the benchmarks of the hub."""
     if pins is not None and not hub:
         raise UserError("pins_without_hub", hint="give --hub too")
     if not names and not hub:
@@ -97,7 +98,8 @@ _WIDE = 100
 """The width for findings and next steps side by side."""
 
 
-def _print(findings: Sequence[Finding], as_json: bool) -> None:
+def _print_findings(findings: Sequence[Finding], as_json: bool) -> None:
+    """Print findings as JSON, a table, or lines on a narrow terminal."""
     if as_json:
         return print_json([one.as_dict() for one in findings])
     from rich.text import Text
@@ -142,6 +144,7 @@ def verify_batching(
 
 
 def _print_verdict(verdict: BatchingResult) -> None:
+    """Print the differences of batches from single clips, without missing ones."""
     relative, wave, frames = verdict.relative, verdict.wave, verdict.frames
     rows = [
         ("clips", f"{verdict.items}, {verdict.shortest_s:.2f} to {verdict.longest_s:.2f} s"),

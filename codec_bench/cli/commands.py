@@ -37,7 +37,8 @@ Housekeeping
 """
 
 
-def _commands() -> Iterator[tuple[str, Command]]:
+def _parse_table() -> Iterator[tuple[str, Command]]:
+    """Yield name and entry of each command in the table."""
     group = ""
     for line in _TABLE.strip().splitlines():
         if line.startswith(" "):
@@ -47,4 +48,4 @@ def _commands() -> Iterator[tuple[str, Command]]:
             group = line
 
 
-COMMANDS = dict(_commands())
+COMMANDS = dict(_parse_table())

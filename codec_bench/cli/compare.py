@@ -59,6 +59,7 @@ def sample_size(
 
 
 def _print_pairs(pairs: Sequence[SystemPair]) -> None:
+    """Print a table for each pair of systems, with notes."""
     from rich.text import Text
 
     from codec_bench.messages.errors import plain
@@ -97,6 +98,7 @@ def _print_pairs(pairs: Sequence[SystemPair]) -> None:
 
 
 def _print_sample_size(result: SampleSize) -> None:
+    """Print the plans of a study, and facts of the pilot."""
     pilot, unit = result.pilot, f" {result.unit}" if result.unit else ""
     rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in result.plans]
     columns = ("speakers", "utterances of each", "utterances in all")

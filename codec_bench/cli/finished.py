@@ -37,6 +37,7 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 
 
 def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
+    """Print a run's summary: table, notes, breakdowns, failures and times."""
     from rich.text import Text
 
     from codec_bench.messages.errors import plain
@@ -64,6 +65,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
 
 
 def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
+    """Map each metric that refused every item to a reason."""
     refused = {}
     for metric in summary.metrics:
         entries = [entry for _, name, entry in summary.entries if name == metric]

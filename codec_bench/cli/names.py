@@ -47,6 +47,7 @@ def list_(
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows as a table; columns that do not fit are named below it."""
     columns = list(dict.fromkeys(k for row in rows for k in row))
     cells = [[_format_cell(row.get(c)) for c in columns] for row in rows]
     fitting_count = count_fitting(columns, cells)
@@ -71,6 +72,7 @@ def _skip_slow_setup() -> Iterator[None]:
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
+    """Format a codec's facts by column."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])
@@ -140,6 +142,7 @@ def _print_prompt(facts: dict[str, Any]) -> None:
 
 
 def _print_statistics(facts: dict[str, Any]) -> None:
+    """Print the counts of a benchmark's data, and problems by questions."""
     name, problems = facts.pop("benchmark"), facts.pop("problems")
     rows = [
         ("questions that the definition declares", facts.pop("declared")),

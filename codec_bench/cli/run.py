@@ -83,6 +83,7 @@ def print_outcome(outcome: RunOutcome, as_json: bool, *, broken_down: bool) -> b
 
 
 def _print_previews(outcome: RunOutcome, as_json: bool) -> None:
+    """Print the requests and costs of a dry run, as JSON or text."""
     if as_json:
         print_json([asdict(one) for one in outcome.previews])
     for one in outcome.previews if not as_json else ():
@@ -94,6 +95,7 @@ def _print_previews(outcome: RunOutcome, as_json: bool) -> None:
 
 
 def _print_breakdowns(outcome: RunOutcome) -> None:
+    """Print the breakdowns of each run once."""
     from codec_bench.cli.finished import print_breakdowns
     from codec_bench.stats.summary import summarise
 
@@ -105,6 +107,7 @@ def _print_breakdowns(outcome: RunOutcome) -> None:
 
 
 def _print_tables(outcome: RunOutcome, overview: dict[str, Any]) -> None:
+    """Print scores and failures of all runs, with their notes."""
     from codec_bench.benchmark.runs_overview import controls_of, metrics_of
     from codec_bench.report.answers import judge_notes
     from codec_bench.report.chance_level import metric_notes
@@ -139,16 +142,18 @@ def _print_tables(outcome: RunOutcome, overview: dict[str, Any]) -> None:
 
 
 def _metrics_table(scored: Sequence[tuple[dict[str, Any], str, MetricSummary]]) -> Any:
+    """Build the table of scores, with the chance level if there is one."""
     from codec_bench.report.chance_level import chance_text
     from codec_bench.terminal.output import table
 
     guessed = any(chance_text(entry) for *_, entry in scored)
     chance = ("chance",) if guessed else ()
     columns = ("benchmark", "model", "metric", "value", "95 %", *chance, "n", "failed", "counting failures")
-    return table(columns, [_line(*one, guessed=guessed) for one in scored], numeric=columns[3:])
+    return table(columns, [_metric_cells(*one, guessed=guessed) for one in scored], numeric=columns[3:])
 
 
 def _print_row(row: dict[str, Any], out: Console) -> None:
+    """Print the notes, answers and failures of one run."""
     from codec_bench.benchmark.runs_overview import answers_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes
     from codec_bench.report.data_warnings import warned_text
@@ -180,6 +185,7 @@ def _model(row: Mapping[str, Any]) -> str:
 
 
 def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
+    """Print the table of a model's controls; nothing without controls."""
     from rich.text import Text
 
     from codec_bench.report.controls.rows import HEADS, beyond_notes, control_rows
@@ -212,6 +218,7 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
 
 
 def _answers_line(answers: Answers) -> str:
+    """Describe the answers of a run: number, failures, latency, usage and cost."""
     from codec_bench.report.answers import cost_text
 
     usage = {name: amount for name, amount in answers.usage.items() if amount}
@@ -229,7 +236,8 @@ def _answers_line(answers: Answers) -> str:
     return "; ".join(phrase for phrase in parts if phrase)
 
 
-def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool) -> tuple[Any, ...]:
+def _metric_cells(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool) -> tuple[Any, ...]:
+    """Format the cells of one metric's line."""
     from codec_bench.report.chance_level import chance_text
     from codec_bench.report.numbers import decimals, number, shown_unit
     from codec_bench.stats.chance_level import failing

@@ -36,11 +36,11 @@ def list_(as_json: Json = False) -> None:
     from codec_bench.weights.catalogue import readable
     from codec_bench.weights.converted import MAX_BYTES, converted_folder, converted_size
 
-    rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
+    rows = [_checkpoint_facts(checkpoint(name)) for name in checkpoint_names()]
     if as_json:
         return print_json(rows)
     columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
-    weights_table = table(columns, [_row(facts) for facts in rows], numeric=("size",))
+    weights_table = table(columns, [_checkpoint_cells(facts) for facts in rows], numeric=("size",))
     for column in weights_table.columns:
         column.overflow = "fold"  # names of repositories are never cut
     out = console()
@@ -114,7 +114,7 @@ def fetch(
     failures: list[tuple[str, UserError]] = []
     for name in names:
         try:
-            with _progress() as report_bytes:
+            with _show_downloads() as report_bytes:
                 options: dict[str, Any] = {"source": source, "mirror": mirror, "to": to}
                 fetched = get(name, **options, notify=talk, progress=report_bytes)
         except KeyboardInterrupt:
@@ -137,7 +137,8 @@ def fetch(
         )
 
 
-def _facts(entry: Checkpoint) -> dict[str, Any]:
+def _checkpoint_facts(entry: Checkpoint) -> dict[str, Any]:
+    """Describe a checkpoint, its files and where it is on this machine."""
     from codec_bench.weights import lookup
 
     located = lookup(entry.name)
@@ -158,7 +159,8 @@ def _facts(entry: Checkpoint) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
+def _checkpoint_cells(facts: dict[str, Any]) -> tuple[Any, ...]:
+    """Format the cells of a checkpoint's line."""
     from codec_bench.weights.catalogue import readable
 
     sources = [facts["hub"] and f"hf:{facts['hub']}", facts["modelscope"] and f"ms:{facts['modelscope']}"]
@@ -179,7 +181,8 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
+def _show_downloads() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show progress bars during the block; yields the callback of downloads."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

@@ -68,6 +68,7 @@ def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[An
 
 
 def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | None]:
+    """Parse a YAML file of limited size; returns its value and its root node."""
     file = Path(path) if isinstance(path, (str, os.PathLike)) else path
     if not file.is_file():
         raise UserError("no_file", path=file)
@@ -194,7 +195,7 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
         # A list with wrong entries also counts as too short, because it has lost them.
         places = [one["loc"] for one in error.errors()]
         mistakes = [
-            _mistake(one, schema)
+            _describe_mistake(one, schema)
             for one in error.errors()
             if one["type"] != "too_short"
             or not any(location[: len(one["loc"])] == one["loc"] for location in places if location != one["loc"])
@@ -203,7 +204,8 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
         raise UserError("does_not_fit", path=source, mistakes=mistakes[:_LISTED], more=more) from error
 
 
-def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> Diagnostic:
+def _describe_mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> Diagnostic:
+    """Convert a validation error of pydantic to a code with parameters."""
     name = ".".join(map(str, error["loc"])) or "the file"
     if error["type"] == "missing":
         return Diagnostic("missing_field", name=name)

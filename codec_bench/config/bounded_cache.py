@@ -100,6 +100,7 @@ class BoundedCache(ABC):
         db.execute("PRAGMA incremental_vacuum")
 
     def _open(self, path: Path) -> sqlite3.Connection:
+        """Open the database with a write-ahead log, and create its tables."""
         path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA journal_mode = WAL")

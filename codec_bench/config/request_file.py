@@ -40,20 +40,21 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
             file, line and column, and the expected value.
     """
     file = Path(path)
-    document = _document(file)
+    document = _read_document(file)
     if isinstance(document.get("config"), dict):
         document = _of_record(document, file)
     named = document.get("command")
     if command is None and named not in COMMANDS:
-        raise _wrong(file, ("command",), _value("command", named, f"one of {', '.join(COMMANDS)}"))
+        raise _error_at(file, ("command",), _value("command", named, f"one of {', '.join(COMMANDS)}"))
     if command is not None and named in COMMANDS and named != command:
         hint = f"codec-bench {named} --config {file}"
-        raise _wrong(file, ("command",), Diagnostic("other_command", requested=named, command=command), hint)
+        raise _error_at(file, ("command",), Diagnostic("other_command", requested=named, command=command), hint)
     chosen = next(name for name in COMMANDS if name == (command or named))
-    return chosen, _checked(file, document, chosen)
+    return chosen, _validate(file, document, chosen)
 
 
-def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
+def _validate(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
+    """Return the options of a request file; raises UserError for a wrong one."""
     from pydantic import ConfigDict, Field, ValidationError, create_model
 
     known = options_of(REQUESTS[command])
@@ -66,11 +67,12 @@ def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[
     try:
         model.model_validate(values)
     except ValidationError as error:
-        raise _misfit(file, document, expected, command, error.errors()) from error
+        raise _validation_error(file, document, expected, command, error.errors()) from error
     return {name: value for name, value in values.items() if name != "command"}
 
 
-def _document(file: Path) -> dict[str, Any]:
+def _read_document(file: Path) -> dict[str, Any]:
+    """Parse a request file, JSON or YAML; raises UserError for another form."""
     if file.suffix == ".json" and file.is_file():
         try:
             document = json.loads(file.read_bytes())
@@ -85,18 +87,21 @@ def _document(file: Path) -> dict[str, Any]:
     return document
 
 
-def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str, errors: Sequence[Any]) -> UserError:
+def _validation_error(
+    file: Path, document: Any, expected: Mapping[str, str], command: str, errors: Sequence[Any]
+) -> UserError:
+    """Build the error of a wrong option from those of pydantic."""
     name = str(errors[0]["loc"][0])
     if errors[0]["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, sorted(expected), n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"{command} has {', '.join(sorted(expected))}"
-        return _wrong(file, (name,), Diagnostic("not_an_option", option=name, command=command), hint, of="key")
+        return _error_at(file, (name,), Diagnostic("not_an_option", option=name, command=command), hint, of="key")
     # A value with several possible types has an error for each; the deepest names the wrong item.
     location = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
     value = document
     for step in location:
         value = value[step]
-    return _wrong(file, location, _value(name, value, expected[name], is_part=len(location) > 1))
+    return _error_at(file, location, _value(name, value, expected[name], is_part=len(location) > 1))
 
 
 def _value(name: str, value: Any, expected: str, *, is_part: bool = False) -> Diagnostic:
@@ -119,7 +124,7 @@ def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(path)
 
 
-def _wrong(
+def _error_at(
     file: Path,
     location: tuple[Any, ...],
     cause: Diagnostic,
@@ -127,6 +132,7 @@ def _wrong(
     *,
     of: Literal["key", "value"] = "value",
 ) -> UserError:
+    """Build an error with line and column of a key or value."""
     mark = Mark((1, 1), (1, 1))
     with suppress(UserError):  # a record may be larger than a YAML file may be
         # JSON is YAML for positions.

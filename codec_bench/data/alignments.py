@@ -87,7 +87,7 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
     elif path.suffix == ".TextGrid":
         alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
-        listed = (_read_ctm if path.suffix == ".ctm" else _json)(path)
+        listed = (_read_ctm if path.suffix == ".ctm" else _read_json)(path)
         alignments = {name: _alignment(path, rows, name) for name, rows in listed.items()}
     else:
         raise UserError("alignments_format", path=path, hint=f"name {_FORMATS}")
@@ -136,7 +136,8 @@ def _read_ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
     return rows_by_name
 
 
-def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+def _read_json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+    """Read phones by id from JSON: start, end and name of each."""
     try:
         held = json.loads(_read(path))
         return {

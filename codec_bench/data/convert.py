@@ -65,10 +65,11 @@ def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Co
 def _rows(source: Source, folder: Path) -> Iterator[dict[str, Any]]:
     for sample in source:
         if sample.id not in source.problems:
-            yield {key: value for key, value in _fields(sample, folder).items() if value is not None}
+            yield {key: value for key, value in _manifest_fields(sample, folder).items() if value is not None}
 
 
-def _fields(sample: Sample, folder: Path) -> dict[str, Any]:
+def _manifest_fields(sample: Sample, folder: Path) -> dict[str, Any]:
+    """Return a sample's line of the manifest, with paths relative to the folder."""
     known = {
         "id": sample.id,
         "audio": _relative_path(folder, sample.audio),

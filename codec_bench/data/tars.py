@@ -185,6 +185,8 @@ def _scan(file: str) -> list[_TarEntry]:
 
 
 def _with_message(file: str, look: Any) -> Any:
+    """Wrap a reader of tar entries; a damaged file raises UserError."""
+
     def called() -> list[_TarEntry]:
         try:
             entries: list[_TarEntry] = look()

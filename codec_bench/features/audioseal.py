@@ -44,7 +44,7 @@ class AudioSeal(Learned):
     def _passed(self, one: Any) -> Any:
         return in_shape(self._net, [one.waves], one.lengths, steps_per_s=self.rate_hz)
 
-    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+    def _score_windows(self, windows: np.ndarray) -> Result | Unavailable:
         (row,) = windows
         if not np.isfinite(row).all():
             return Unavailable(NOT_FINITE)

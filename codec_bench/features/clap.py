@@ -77,7 +77,7 @@ class Clap(PreparedFeature):
         from transformers import ClapAudioModelWithProjection
 
         folder, path = self._checkpoint.folder, self._checkpoint.path
-        config = _config(folder).audio_config
+        config = _load_config(folder).audio_config
         if config.enable_fusion or config.num_mel_bins != BANDS:
             raise WeightsError(
                 "clap_unexpected", folder=folder, fusion=config.enable_fusion, bands=config.num_mel_bins, expected=BANDS
@@ -119,7 +119,8 @@ class Clap(PreparedFeature):
         return torch.nn.functional.normalize(embeddings, dim=-1)
 
 
-def _config(folder: Path) -> Any:
+def _load_config(folder: Path) -> Any:
+    """Read CLAP's configuration; raises WeightsError."""
     from transformers import ClapConfig
 
     try:
@@ -152,7 +153,7 @@ class TextEncoder:
         except Exception as error:  # a missing or broken file raises anything from OSError to KeyError
             reason = str(error).split("\n")[0]
             raise WeightsError("weights_not_read", path=folder, type=type(error).__name__, reason=reason) from error
-        config = _config(folder).text_config
+        config = _load_config(folder).text_config
         self._net: Any = unfilled(lambda: ClapTextModelWithProjection(config))
         state = {name: value for name, value in self._net.state_dict().items() if name.endswith(PLACES)}
         state |= {name: value for name, value in load_state(checkpoint.path).items() if name.startswith(TEXT_PREFIXES)}

@@ -98,7 +98,7 @@ class Learned(NetworkFeature):
 
         with computing(self.device, "float32"):
             rows = fetched([self._passed(one) for one in batch.passes])
-        return batch.results(rows, self._scored)
+        return batch.results(rows, self._score_windows)
 
     def _passed(self, one: Any) -> Any:
         return in_rows(self._net, [one.waves] if one.drawn is None else [one.waves, one.drawn], one.lengths)
@@ -114,7 +114,8 @@ class Learned(NetworkFeature):
             )
         return None if signal.any() else Unavailable(Diagnostic("signal_silent"))
 
-    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+    def _score_windows(self, windows: np.ndarray) -> Result | Unavailable:
+        """Average the outputs over windows; unavailable if not finite."""
         means = windows.mean(axis=0)
         if not np.isfinite(means).all():
             return Unavailable(NOT_FINITE)

@@ -46,7 +46,7 @@ class SquimFrames(Learned):
     rate_hz = 16_000
     batch_s = SQUIM.batch_s
 
-    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+    def _score_windows(self, windows: np.ndarray) -> Result | Unavailable:
         (frames,) = windows.astype(np.float32)
         return {"frames": frames} if np.isfinite(frames).all() else Unavailable(NOT_FINITE)
 

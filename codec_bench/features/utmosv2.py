@@ -111,7 +111,7 @@ class UtmosV2(PreparedFeature):
         super().__init__(device, weights)
         self.name = f"utmosv2[{variant}]" if variant else "utmosv2"
         self.protocol = self.protocol_id(variant)
-        self._variant = _protocol(variant)
+        self._variant = _find_protocol(variant)
         checkpoint = find(self._variant.weights, weights)
         self._paths = [checkpoint.folder / file for file in checkpoint.files]
         self._nets: list[Any] = []
@@ -119,7 +119,7 @@ class UtmosV2(PreparedFeature):
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
         """Return the id that names a variant's method: number of folds and of crops."""
-        facts = _protocol(variant)
+        facts = _find_protocol(variant)
         folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"
 
@@ -233,7 +233,8 @@ def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
     return signal if signal.size > size else np.tile(signal, size // signal.size + 1)
 
 
-def _protocol(variant: str | None) -> Utmosv2Protocol:
+def _find_protocol(variant: str | None) -> Utmosv2Protocol:
+    """Return the settings of a variant; raises UserError for an unknown one."""
     if variant not in PROTOCOLS:
         raise UserError(
             "no_variant",

@@ -96,6 +96,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def _cpu_name() -> str:
+    """Return the processor's model name."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text(errors="replace").splitlines():
@@ -105,6 +106,7 @@ def _cpu_name() -> str:
 
 
 def _gpu_names() -> str:
+    """Return name, memory and driver of each GPU; empty without nvidia-smi."""
     try:
         out = subprocess.run(
             ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"],

@@ -134,10 +134,11 @@ def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
     give_back(device)
     from codec_bench.messages.errors import DeviceFull
 
-    raise DeviceFull(name, device, _free(device))
+    raise DeviceFull(name, device, _describe_free(device))
 
 
-def _free(device: str) -> str:
+def _describe_free(device: str) -> str:
+    """Describe the free memory of a GPU."""
     import torch
 
     try:

@@ -12,6 +12,7 @@ def _listed(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def _dropouts(start_ms: float, inside_ms: float, at_s: float, end_ms: float) -> str:
+    """Name the silent parts at the start, inside and at the end."""
     parts = [
         f"the first {start_ms:.3g} ms" if start_ms else "",
         f"{inside_ms:.3g} ms from {at_s:.3g} s on" if inside_ms else "",
@@ -35,6 +36,7 @@ def _silent_parts(
 
 
 def _clipped_samples(clipped: int, samples: int, beyond: int, name: str, cut_at: float, cut_in: str) -> str:
+    """Count clipped samples, and name the file with most or its ceiling."""
     text = f"{clipped} of {samples} samples reach full scale where the reference does not"
     if beyond:
         text += f"; {beyond} lie beyond full scale and would be cut in a file of integer samples"
@@ -91,6 +93,7 @@ def _batch_differs(
     wave: float | None,
     allowed: float,
 ) -> str:
+    """Describe how far batches differ from single clips, in waves and codes."""
     text = f"{differing} of {count_of(clips, 'clip')} in {batches} batches of unequal lengths differ from the same"
     return f"{text} clips alone {_differences(flips, frames, wave, allowed)}; the clip of {worst_s:.3f} s differs most"
 

@@ -20,9 +20,10 @@ def _type(codec: str, method: str, returned: str, expected: str, latents: int | 
     return f"{codec}.{method} returned a {returned}; expected codec_bench.{expected}{declared}"
 
 
-def _decoded(
+def _wrong_output(
     codec: str, shape: Sequence[int], rate_hz: int, expected_shape: Sequence[int], expected_rate_hz: int
 ) -> str:
+    """Describe an output of another shape or rate than expected."""
     return (
         f"{codec}.decode returned {_shape(shape)} at {rate_hz} Hz (channels, samples); expected "
         f"{_shape(expected_shape)} at {expected_rate_hz} Hz: output must be as long as input"
@@ -44,7 +45,7 @@ SENTENCES = {
             f"expected floats ({latents}, frames)"
         ),
         "latents_not_finite": "{codec}.encode gave latents that are not finite",
-        "decoded_shape": _decoded,
+        "decoded_shape": _wrong_output,
         "decoded_not_finite": "{codec}.decode returned samples that are not finite",
         "streams_differ": (
             "{codec} gave streams (codebooks, cardinality, frame rate, name) {streams} for one item and {first} for "

@@ -13,7 +13,7 @@ def figure_text(value: float | None, low: float | None, high: float | None) -> s
     return f"{value:.2f}{ends}".replace("-0.00", "0.00")
 
 
-def _tested(
+def _judge_tested(
     date: str,
     j: float | None,
     low: float | None,
@@ -21,12 +21,13 @@ def _tested(
     tested: Sequence[str] = (),
     served: Sequence[str] = (),
 ) -> str:
+    """Describe a judge's test: date, Youden's J and the tested models."""
     tests = f" of {' and '.join(tested)}, and {' and '.join(served)} gave these verdicts" if tested else ""
     return f"judge tested {date}: J {figure_text(j, low, high)}{tests}"
 
 
 SENTENCES = {
-    "info": {"judge_tested": _tested},
+    "info": {"judge_tested": _judge_tested},
     "warning": {
         "judge_not_tested": "this judge was not tested",
         "judge_not_tested_on_sounds": "this judge was not tested on sounds",

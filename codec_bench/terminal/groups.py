@@ -23,7 +23,7 @@ class StrictCommand(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line."""
         with errors_as_json(self._json_option is not None and "--json" in takewhile(lambda word: word != "--", args)):
-            return self._parse(ctx, args)
+            return self._join_values(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Call the command."""
@@ -35,7 +35,8 @@ class StrictCommand(typer.core.TyperCommand):
         """The parameter of `--json`, or None."""
         return next((one.name for one in self.params if "--json" in one.opts), None)
 
-    def _parse(self, ctx: Any, args: list[str]) -> list[str]:
+    def _join_values(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join the values of options that take several, before click parses them."""
         alone, several = getattr(self.callback, "alone", {}), self._take_several()
         parameters = [one for one in self.params if one.param_type_name == "option"]
         options = {flag: one for one in parameters for flag in (*one.opts, *one.secondary_opts)}

@@ -47,6 +47,7 @@ class _GuardedOutput:
         self._guard(self._out.flush)
 
     def _guard(self, act: Callable[..., Any], *texts: str) -> Any:
+        """Write or flush; failures raise UserError, except for a closed pipe."""
         try:
             return act(*texts)
         except BrokenPipeError:

@@ -73,13 +73,14 @@ class Progress:
             now = self._clock()
             counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
             failed = f"{self._failed:,} failed" if self._failed else ""
-            return ", ".join(filter(None, (counted, failed, self._speed(now), self._time(now))))
+            return ", ".join(filter(None, (counted, failed, self._format_speed(now), self._time(now))))
 
     def line(self) -> str:
         """Return the stage with its details."""
         return f"{self.stage}: {self.words()}".removesuffix(": ")
 
-    def _speed(self, now: float) -> str:
+    def _format_speed(self, now: float) -> str:
+        """Describe the processed audio and its speed; empty before there is any."""
         if self._first is None or not self._audio_s:
             return ""
         hours = f"{self._audio_s / 3600:.2f} h" if self._audio_s >= 360 else f"{self._audio_s:.0f} s"
@@ -91,8 +92,8 @@ class Progress:
     def _time(self, now: float) -> str:
         left = self._left_s(now)
         if left is not None:
-            return f"{_span(*left)} left"
-        return f"{_rough(now - self._started_at)} so far" if now - self._started_at >= 1 else ""
+            return f"{_format_span(*left)} left"
+        return f"{_format_duration(now - self._started_at)} so far" if now - self._started_at >= 1 else ""
 
     def _left_s(self, now: float) -> tuple[float, float] | None:
         """Return the least and most seconds left, if known within a factor of two."""
@@ -122,8 +123,9 @@ class Progress:
         return max(after - before for before, after in pairwise([*times, now]))
 
 
-def _span(least_s: float, most_s: float) -> str:
-    least, most = _rough(least_s), _rough(most_s)
+def _format_span(least_s: float, most_s: float) -> str:
+    """Format a range of times, as in `2 to 3 min`."""
+    least, most = _format_duration(least_s), _format_duration(most_s)
     if least == most:
         return f"about {most}"
     number, _, unit = least.partition(" ")
@@ -131,7 +133,8 @@ def _span(least_s: float, most_s: float) -> str:
     return f"{number if alike else least} to {most}"
 
 
-def _rough(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
+    """Format seconds to one unit, as in `40 s` or `5 min`."""
     if seconds < 59.5:
         return f"{round(seconds)} s"
     if seconds < 3570:
@@ -182,6 +185,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def _show_in_notebook(progress: Progress) -> Iterator[None]:
+    """Update the line of progress in a notebook during the block."""
     from IPython.display import display
 
     def line() -> dict[str, str]:
@@ -197,6 +201,7 @@ def _show_in_notebook(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
+    """Update the line of progress in a terminal during the block."""
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
@@ -219,6 +224,7 @@ def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
 
 @contextmanager
 def _call_regularly(look: Callable[[], None], every_s: float) -> Iterator[None]:
+    """Call a function at intervals in a thread during the block."""
     ended = threading.Event()
 
     def watch() -> None:

@@ -25,7 +25,7 @@ _Filled = TypeVar("_Filled", bound=CommandOptions)
 
 def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
     """Return a schema's option as typer's parameter, for other commands."""
-    return _parameter(options_of(schema)[name], **more)
+    return _build_parameter(options_of(schema)[name], **more)
 
 
 def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Callable[..., None]]:
@@ -60,14 +60,15 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
 
 def _annotation(one: Option) -> Any:
     kind = _TYPED.get(one.kind.typed, one.kind.typed)
-    return Annotated[kind if one.default is not None else kind | None, _parameter(one), one.kind]
+    return Annotated[kind if one.default is not None else kind | None, _build_parameter(one), one.kind]
 
 
 def _default(one: Option) -> Any:
     return inspect.Parameter.empty if one.default is ... else one.default
 
 
-def _parameter(one: Option, **more: Any) -> Any:
+def _build_parameter(one: Option, **more: Any) -> Any:
+    """Build typer's parameter of an option, with its callback."""
     if one.kind.typed == "settings":
         more["callback"] = with_settings
     elif one.instead_of:
@@ -78,6 +79,8 @@ def _parameter(one: Option, **more: Any) -> Any:
 
 
 def _within_limits(one: Option) -> Callable[..., Any]:
+    """Return a callback that refuses values outside an option's limits."""
+
     def checked(value: float | None) -> float | None:
         if value is not None and one.least is not None and value < one.least:
             raise UserError("option_value", option=one.flag, value=f"{value:g}", expected=f"at least {one.least:g}")
@@ -101,7 +104,8 @@ def values_of(request: CommandOptions) -> dict[str, Any]:
     return {name: getattr(request, name) for name in options_of(type(request))}
 
 
-def _read(context: typer.Context, path: Path | None) -> Path | None:
+def _read_defaults(context: typer.Context, path: Path | None) -> Path | None:
+    """Read a request file, whose values become the defaults of the options."""
     from codec_bench.config.request_file import read_request
 
     if path is None or context.resilient_parsing:
@@ -115,6 +119,7 @@ def _read(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def _as_typed(one: Option, value: Any) -> Any:
+    """Convert a value of a file to what the command line would have."""
     if isinstance(value, dict):
         value = [f"{row}={setting}" for row, setting in value.items()]
     if isinstance(value, list):
@@ -186,4 +191,4 @@ def unless(*others: str) -> Callable[..., Any]:
 
 
 _CONFIG = "A YAML file with options, or the run.json of a run, which is repeated. Options that are typed win."
-Config = Annotated[Path | None, typer.Option("--config", help=_CONFIG, callback=_read, is_eager=True)]
+Config = Annotated[Path | None, typer.Option("--config", help=_CONFIG, callback=_read_defaults, is_eager=True)]

@@ -68,6 +68,7 @@ def command(folder: Path) -> str:
 
 
 def _count_saved(folder: Path) -> str:
+    """Describe what the record of a stopped command holds; empty if unreadable."""
     from codec_bench.messages.errors import UserError
     from codec_bench.store.answers import has_answers, turn_counts
     from codec_bench.store.folders import run_folders

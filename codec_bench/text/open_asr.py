@@ -83,7 +83,7 @@ def english(version: str) -> Step:
             for pattern, replacement in replacements
         )
     if april:  # the package calls these two attributes at the right points
-        join, names = partial(_replaced, _compounds(june)), partial(_mapped, _names(june))
+        join, names = partial(_replaced, _compounds(june)), partial(_mapped, _name_spellings(june))
         rules.standardize_numbers = lambda text: count(join(text))
         alone = 3 if june else 2
         rules.standardize_spellings = lambda text: _letters_joined(names(spell(text)), alone)
@@ -148,7 +148,8 @@ def _spellings(known: dict[str, str], version: str) -> dict[str, str]:
     return {**retained, **_SPELLINGS, **june, **(_FLYER if version >= VERSIONS[3] else {})}
 
 
-def _names(june: bool) -> dict[str, str]:
+def _name_spellings(june: bool) -> dict[str, str]:
+    """Map names to their spelling, by the version of June or April."""
     held = {
         name: spelling
         for spelling, _, names in (one.partition("=") for one in _NAMES.split())

@@ -15,6 +15,7 @@ def published_rules() -> list[Rule]:
 
 
 def _seed_tts() -> list[Rule]:
+    """Define the rules of seed-tts-eval."""
     plain = ("delete-punctuation", "halve-spaces")
     spaced = (*plain, "space-characters")
     return [
@@ -31,6 +32,7 @@ def _seed_tts() -> list[Rule]:
 
 
 def _ultraeval() -> list[Rule]:
+    """Define the rules of UltraEval-Audio."""
     repository = "github.com/OpenBMB/UltraEval-Audio 9b69da6 audio_evals"
     plain = ("delete-punctuation", "halve-spaces")
     characters = (*plain, "space-black-characters")
@@ -87,6 +89,7 @@ def _ultraeval() -> list[Rule]:
 
 
 def _audiobench() -> list[Rule]:
+    """Define the rules of AudioBench, one for each data set."""
     repository = "github.com/AudioLLMs/AudioBench e991641 src/dataset_src"
     after = ("small-numbers", "drop-braces", "jiwer-english", "no-punctuation", "drop-fillers")
     english = ("lower", "whisper-en", *after)
@@ -142,6 +145,7 @@ def _audiobench() -> list[Rule]:
 
 
 def _open_asr() -> list[Rule]:
+    """Define the rules of the Open ASR leaderboard, by version."""
     commits = dict(zip(VERSIONS, ("b45a5d9", "5429f77", "6962cd2", "d1e99b2"), strict=True))
     return [
         Rule(

@@ -83,6 +83,7 @@ def _rules() -> dict[str, Rule]:
 
 
 def _define_rules() -> list[Rule]:
+    """Define the general rules: by language, Whisper's, and none."""
     whisper = "Radford et al. 2022, appendix C"
     return [
         *_by_language(),
@@ -95,6 +96,7 @@ def _define_rules() -> list[Rule]:
 
 
 def _by_language() -> list[Rule]:
+    """Define the default rule, which depends on the language."""
     chinese = Recipe(("folded-zh",), unit="mixed", rate="cer")
     characters = Recipe(("characters",), unit="char", rate="cer")
     words = Recipe(("words",))

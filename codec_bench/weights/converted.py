@@ -45,8 +45,8 @@ def convert_cached(convert: Callable[[], dict[str, Any]], source: Path, *identit
     """
     if source.stat().st_size < LEAST_BYTES:
         return convert()
-    key = _key(convert, source, identity)
-    if (cached := _read(key)) is not None:
+    key = _conversion_key(convert, source, identity)
+    if (cached := _read_converted(key)) is not None:
         return cached
     tensors = convert()
     with suppress(OSError, RuntimeError):  # torch reports a full disk as a RuntimeError
@@ -59,7 +59,8 @@ def converted_size() -> int:
     return sum(size for _, size, _ in _files())
 
 
-def _key(convert: Callable[[], Any], source: Path, identity: tuple[object, ...]) -> str:
+def _conversion_key(convert: Callable[[], Any], source: Path, identity: tuple[object, ...]) -> str:
+    """Hash the source, the converting code, torch and the identity."""
     import torch
 
     real = source.resolve()
@@ -80,7 +81,8 @@ def _code_hash(caller: Path) -> str:
     return digest.hexdigest()
 
 
-def _read(key: str) -> dict[str, Any] | None:
+def _read_converted(key: str) -> dict[str, Any] | None:
+    """Read a converted checkpoint; deletes damaged files, None without a good one."""
     for path in converted_folder().glob(f"{key}-*.pt"):
         with suppress(OSError, WeightsError):
             if file_hash(path) == path.stem.removeprefix(f"{key}-"):

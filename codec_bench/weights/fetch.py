@@ -105,6 +105,7 @@ def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | N
 
 
 def _from_sources(order: Order, source: Source | None, endpoint: str | None = None) -> LocalCheckpoint:
+    """Download from the first source that works, or from the requested one."""
     entry = order.entry
     ways: dict[Source, Callable[[], LocalCheckpoint]] = {}
     if entry.hub is not None:
@@ -119,7 +120,7 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
             raise UserError("weights_without_source", name=entry.name, source=source, hint=f"its sources: {has}")
         ways = {source: ways[source]}
     if not ways:
-        raise _by_hand(entry, [])
+        raise _manual_error(entry, [])
     failures: list[WeightsError] = []
     for at, download in enumerate(ways.values()):
         try:
@@ -129,11 +130,12 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
             if at + 1 < len(ways):
                 order.notify(f"{error.message}; trying {list(ways)[at + 1]}")
     if entry.manual:
-        raise _by_hand(entry, failures)
+        raise _manual_error(entry, failures)
     raise joined(failures)
 
 
-def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
+def _manual_error(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
+    """Build the error that explains how to place the files by hand."""
     names = ", ".join(file.path for file in entry.files if not file.optional)
     origin = f"from {entry.homepage}: " if entry.homepage else ""
     problem = Diagnostic("by_hand", name=entry.name)
@@ -148,6 +150,7 @@ def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsErro
 
 
 def _from_mirror(order: Order, mirror: str, source: Source | None) -> LocalCheckpoint:
+    """Fetch from a mirror: a folder, a hub's endpoint, or the base of URLs."""
     if "://" not in mirror:
         return from_folder(order, Path(mirror).expanduser())
     if not mirror.startswith(("https://", "http://")):

@@ -231,6 +231,7 @@ def cached_folder(
 
 
 def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
+    """Find a checkpoint by file, folder or hub id; raises WeightsError."""
     path = Path(weights).expanduser()
     if path.is_file():
         first = " or ".join(v.path for v in entry.files[0].variants)
@@ -275,6 +276,7 @@ def _hub_cache(entry: Checkpoint, cache: Path | None) -> Iterator[tuple[Path, st
 
 
 def _modelscope_cache(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
+    """Yield the possible folders in modelscope's cache, with their origin."""
     named = os.environ.get("MODELSCOPE_CACHE")
     base = Path(named).expanduser() if named else Path.home() / ".cache" / "modelscope"
     owner, _, name = str(entry.modelscope).partition("/")

@@ -95,13 +95,14 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
             raise WeightsError("mirror_is_target", folder=here, hint="name another folder with --from, or with --to")
         order.notify(f"copying from {here}")
         check_room(folder, sum((here / path).stat().st_size for path in paths), f"'{entry.name}'")
-        files = {path: _copy(order, here, folder, path, origin) for path in paths}
+        files = {path: _copy_verified(order, here, folder, path, origin) for path in paths}
         written = Origin(entry.name, source, origin.revision if origin else commit, files)
         written.write(folder)
     return LocalCheckpoint(folder, written.used, paths)
 
 
-def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | None) -> dict[str, Any]:
+def _copy_verified(order: Order, here: Path, folder: Path, path: str, origin: Origin | None) -> dict[str, Any]:
+    """Copy one file, and check its SHA-256 where it is known; returns facts."""
     pinned, recorded = order.entry.variant(path), (origin.files if origin else {}).get(path, {})
     hub = read_hub_declaration(here / path)
     expected = recorded.get("sha256") or (hub.sha256 if hub else None) or (pinned.sha256 if pinned else None)

@@ -56,7 +56,7 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
     except WeightsError:
         raise
     except Exception as error:  # the error classes of huggingface_hub and its HTTP library change between releases
-        raise _trouble(error, repo, endpoint, entry) from error
+        raise _hub_error(error, repo, endpoint, entry) from error
     finally:
         if silent:
             enable_progress_bars()
@@ -83,7 +83,8 @@ def _as_pinned(
             raise WeightsError("hub_size_unexpected", path=path, size=size, expected=pinned.size)
 
 
-def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:
+def _hub_error(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:
+    """Convert an error of the hub to one with a hint."""
     page, (fault, answer) = f"{endpoint}/{repo}", hub_fault(error)
     match fault:
         case "gated":

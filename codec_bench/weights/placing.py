@@ -80,16 +80,17 @@ def place_files(
         files = {}
         for variant, urls in candidates:
             (folder / variant.path).parent.mkdir(parents=True, exist_ok=True)
-            sha256, url = _first(order, variant, urls, folder, headers or {})
+            sha256, url = _download_first(order, variant, urls, folder, headers or {})
             files[variant.path] = {"size": (folder / variant.path).stat().st_size, "sha256": sha256, "url": url}
         origin = Origin(order.entry.name, source, revision, files)
         origin.write(folder)
     return LocalCheckpoint(folder, origin.used, order.entry.inside(folder) or tuple(files))
 
 
-def _first(
+def _download_first(
     order: Order, variant: CheckpointVariant, urls: Sequence[str], folder: Path, headers: dict[str, str]
 ) -> tuple[str, str]:
+    """Download a file from the first URL that works; returns hash and URL."""
     failures: list[WeightsError] = []
     for url in urls:
         try:

@@ -72,6 +72,7 @@ def load_configuration(path: Path) -> Any:
 
 
 def _onnx_tensors(path: Path) -> dict[str, Any]:
+    """Read the tensors of an ONNX file by name."""
     import onnx
     import torch
     from onnx import numpy_helper

@@ -41,10 +41,11 @@ def verify(name: str, located: LocalCheckpoint | None = None) -> list[CheckedFil
     """
     entry = checkpoint(name)
     located = located or find(name)
-    return [_check(entry, located, path) for path in located.files]
+    return [_check_file(entry, located, path) for path in located.files]
 
 
-def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> CheckedFile:
+def _check_file(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> CheckedFile:
+    """Compare one file with all that is declared of it."""
     file = checkpoint.folder / path
     sized = ""
     try:
@@ -72,6 +73,7 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
 
 
 def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> list[Declaration]:
+    """Collect the known sizes and hashes of a file: catalogue, hub, origin."""
     declarations = []
     pinned = entry.variant(path)
     if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, checkpoint.used):

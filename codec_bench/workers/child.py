@@ -31,6 +31,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def _file_module(name: str, path: Path) -> Any:
+    """Import a file as a module, without compiled files next to it."""
     loader = SourceFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, str(path), loader=loader)
     assert spec is not None  # it is None only without a loader
@@ -109,11 +110,12 @@ def _end_children() -> None:
 
 def receive(link: socket.socket) -> tuple[int, dict[str, Any]]:
     """Read one frame: kind and JSON object. EOFError if the other side is gone."""
-    kind, size = wire.length(_exactly(link, wire.START.size))
-    return kind, wire.read_body(_exactly(link, size))
+    kind, size = wire.length(_receive_exactly(link, wire.START.size))
+    return kind, wire.read_body(_receive_exactly(link, size))
 
 
-def _exactly(link: socket.socket, size: int) -> bytes:
+def _receive_exactly(link: socket.socket, size: int) -> bytes:
+    """Receive this many bytes; raises EOFError if the connection closes."""
     held = bytearray(size)
     view, at = memoryview(held), 0
     while at < size:
@@ -188,14 +190,14 @@ class Worker:
         """Answer a batch and send the answers to the host."""
         batch = [_decode(item) for item in wire.unpack(message["items"], message["sounds"], self._request_memory)]
         try:
-            packed = [_packed(answer) for answer in self._answers(batch)]
+            packed = [_pack_answer(answer) for answer in self._answers(batch)]
             body = wire.batch_body(message["id"], packed, self._reply_memory)
         except _Unusable as error:
             self.send(wire.BROKEN, json.dumps({"reason": str(error)}).encode())
             return
         except (OSError, wire.WireError) as error:
             reason = f"the answer cannot be sent: {sentence(error)}"
-            packed = [_packed({"error": reason})] * len(batch)
+            packed = [_pack_answer({"error": reason})] * len(batch)
             body = wire.batch_body(message["id"], packed, self._reply_memory)
         self.send(wire.REPLY, body)
 
@@ -253,7 +255,8 @@ def _numpy() -> Any:
     return numpy
 
 
-def _packed(answer: Any) -> Any:
+def _pack_answer(answer: Any) -> Any:
+    """Pack an answer for the host, or the reason why it cannot be used."""
     try:
         if not isinstance(answer, dict):
             raise TypeError(f"the answer is {type(answer).__name__}; expected a dictionary")

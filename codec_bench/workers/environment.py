@@ -191,7 +191,7 @@ def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line:
     if existing is not None:
         return existing
     final = _folder(spec)
-    uv = _uv()
+    uv = _find_uv()
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(f"{final}.lock")
@@ -205,7 +205,7 @@ def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line:
             if existing is not None:
                 return existing
             notify(f"making the environment '{spec.name}' in {final}")
-            _build(spec, uv, final)
+            _build_environment(spec, uv, final)
         finally:
             lock.release()
     except OSError as error:
@@ -219,7 +219,8 @@ def _folder(spec: EnvSpec) -> Path:
     return cache_folder() / "env" / f"{spec.name}-{spec.digest[:16]}{version}"
 
 
-def _build(spec: EnvSpec, uv: str, final: Path) -> None:
+def _build_environment(spec: EnvSpec, uv: str, final: Path) -> None:
+    """Build an environment in a temporary folder, and rename it when complete."""
     for left in [*final.parent.glob(f"{final.name}.*.part"), final]:
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"{final.name}.", suffix=".part", dir=final.parent))
@@ -229,14 +230,14 @@ def _build(spec: EnvSpec, uv: str, final: Path) -> None:
         environment = {**foreign_variables(), "UV_PYTHON_DOWNLOADS": "never"}
         variables, options = pip_settings(environment)
         environment.update(variables)
-        interpreter = _interpreter(spec, uv, environment)
+        interpreter = _find_interpreter(spec, uv, environment)
         venv = scratch / "env"
         # Relocatable, because the folder is renamed at the end.
-        _run(spec, [uv, "venv", "--relocatable", "--python", interpreter, str(venv)], environment, final)
+        _run_uv(spec, [uv, "venv", "--relocatable", "--python", interpreter, str(venv)], environment, final)
         python = str(venv / "bin" / "python")
         if spec.requirements:
             install = [uv, "pip", "install", "--python", python, "--no-deps", *options, "-r", str(listed)]
-            _run(spec, install, environment, final)
+            _run_uv(spec, install, environment, final)
         _check(spec, uv, python, environment)
         marker = {"name": spec.name, "digest": spec.digest, "python": spec.python, "requirements": spec.requirements}
         (venv / MARKER).write_text(json.dumps(marker, indent=1), "utf-8")
@@ -245,7 +246,8 @@ def _build(spec: EnvSpec, uv: str, final: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
+def _find_interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
+    """Find a Python of the requested version; raises UserError without one."""
     if spec.python is None:
         return sys.executable
     # The running Python is preferred if its version is suitable.
@@ -263,7 +265,8 @@ def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
     return done.stdout.strip()
 
 
-def _run(spec: EnvSpec, command: list[str], environment: Mapping[str, str], final: Path) -> None:
+def _run_uv(spec: EnvSpec, command: list[str], environment: Mapping[str, str], final: Path) -> None:
+    """Run uv; raises UserError with its output if it fails."""
     # Not in the working folder, whose project settings do not apply to this environment.
     done = subprocess.run(
         command, env=environment, cwd=final.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True
@@ -298,7 +301,8 @@ def _tail(text: str, lines: int = _TAIL_LINES) -> str:
     return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:]) or "no message"
 
 
-def _uv() -> str:
+def _find_uv() -> str:
+    """Find the program uv; raises MissingExtra."""
     program: str | None
     try:
         from uv import find_uv_bin

@@ -104,6 +104,7 @@ class WorkerHost:
             raise
 
     def _spawn(self) -> None:
+        """Start the worker process, with its folder, log, memory and connection."""
         settings = self._settings
         variables = {**foreign_variables(), **settings.variables}
         variables["PATH"] = os.pathsep.join([str(settings.python.parent), variables.get("PATH", os.defpath)])
@@ -153,6 +154,7 @@ class WorkerHost:
         return items
 
     async def _ask(self, key: int | str, frame: bytes, limit_s: float | None) -> dict[str, Any]:
+        """Send a message, and wait for its answer; raises WorkerEnded."""
         loop = asyncio.get_running_loop()
         answer = self._waiting[key] = loop.create_future()
         began = self._last_sign = loop.time()
@@ -182,6 +184,7 @@ class WorkerHost:
             answer.cancel()
 
     async def _listen(self) -> None:
+        """Receive messages until the connection ends, and pass answers on."""
         broken = _Broken()
         try:
             while True:
@@ -247,6 +250,7 @@ class WorkerHost:
             await self._end()
 
     async def _end(self) -> int | None:
+        """End the process and return its exit status."""
         process, self._process = self._process, None
         if process is None:
             return None

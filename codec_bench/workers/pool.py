@@ -40,17 +40,18 @@ class _Seat:
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[WorkerReply]:
         try:
-            return [WorkerReply(answer, None, 1) for answer in await self._once(batch)]
+            return [WorkerReply(answer, None, 1) for answer in await self._ask_once(batch)]
         except WorkerEnded:
             replies = []
         for item in batch:
             try:
-                replies.append(WorkerReply((await self._once([item]))[0], None, 2))
+                replies.append(WorkerReply((await self._ask_once([item]))[0], None, 2))
             except WorkerEnded as error:
                 replies.append(WorkerReply(None, error.reason, 2))
         return replies
 
-    async def _once(self, batch: Sequence[wire.Packed]) -> list[Any]:
+    async def _ask_once(self, batch: Sequence[wire.Packed]) -> list[Any]:
+        """Send a batch once; repeated deaths become the pool's failure."""
         if self.failure is not None:
             raise WorkerEnded(self.failure)
         try:

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from codec_bench.audio.loudness import _weighting, loudness_lufs
+from codec_bench.audio.loudness import _k_weighting, loudness_lufs
 from codec_bench.types import Audio
 
 # ITU-R BS.1770-4, annex 1, tables 1 and 2, for 48 kHz: b0 b1 b2 1 a1 a2.
@@ -25,7 +25,7 @@ def tone(*parts, rate_hz=48_000, channels=2):
 
 
 def test_the_filters_are_the_published_ones():
-    np.testing.assert_allclose(_weighting(48_000), [SHELF, HIGH_PASS], atol=1e-11)
+    np.testing.assert_allclose(_k_weighting(48_000), [SHELF, HIGH_PASS], atol=1e-11)
 
 
 @pytest.mark.parametrize(

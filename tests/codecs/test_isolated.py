@@ -187,7 +187,7 @@ class Here:
 
     async def ask(self, batch):
         answers = self._code.answer(self._state, [arrived(item) for item in batch])
-        return [WorkerReply(arrived(child._packed(answer)), None, 1) for answer in answers]
+        return [WorkerReply(arrived(child._pack_answer(answer)), None, 1) for answer in answers]
 
     async def close(self):
         pass

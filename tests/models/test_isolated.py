@@ -301,7 +301,7 @@ def installed(tmp_path_factory):
     @cache
     def why_not(name: str) -> str | None:
         try:
-            uv = environment._uv()
+            uv = environment._find_uv()
         except UserError as error:
             return str(error)
         variables = environment.foreign_variables()

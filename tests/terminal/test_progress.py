@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codec_bench.terminal.progress import Progress, ProgressLines, _span
+from codec_bench.terminal.progress import Progress, ProgressLines, _format_span
 
 
 class Clock:
@@ -103,8 +103,8 @@ def test_speeds_that_differ_give_a_range(clock):
 
 
 def test_both_ends_of_a_range_have_their_unit():
-    assert _span(65 * 60, 125 * 60) == "1 h 05 min to 2 h 05 min"
-    assert _span(120, 180) == "2 to 3 min" and _span(50, 90) == "50 s to 2 min"
+    assert _format_span(65 * 60, 125 * 60) == "1 h 05 min to 2 h 05 min"
+    assert _format_span(120, 180) == "2 to 3 min" and _format_span(50, 90) == "50 s to 2 min"
 
 
 def test_items_of_an_earlier_command_do_not_count_for_the_time_left(clock):

@@ -42,7 +42,7 @@ BUILDER = """
 import json, sys
 from codec_bench.workers import environment
 from codec_bench.workers.environment import EnvSpec
-environment._uv = lambda: sys.argv[1]
+environment._find_uv = lambda: sys.argv[1]
 environment.pip_settings = lambda variables: ({}, [])
 print(environment.make_environment(EnvSpec("own", ("a==1", "b==2"))).python, flush=True)
 """
@@ -62,7 +62,7 @@ def uv(tmp_path, monkeypatch):
     file.parent.mkdir()
     file.write_text(FAKE.replace("{python}", sys.executable))
     file.chmod(0o755)
-    monkeypatch.setattr(environment, "_uv", lambda: str(file))
+    monkeypatch.setattr(environment, "_find_uv", lambda: str(file))
     monkeypatch.setattr(environment, "pip_settings", lambda variables: ({}, []))
     return file
 

@@ -373,6 +373,7 @@ def _records(repository: Repository, listed: str) -> list[Any]:
 
 
 def _json_lines(text: str) -> Iterator[Any]:
+    """Parse JSON lines; errors name the line."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:

@@ -84,7 +84,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
     if not sides_of_story:
         raise UserError("no_story_sounds", name=repository.name, subset=subset)
     stories = sorted(sides_of_story, key=lambda story: min(sides_of_story[story].values()))
-    pairs = [(f"{subset}/{story}", _story(repository, story, sides_of_story[story])) for story in stories]
+    pairs = [(f"{subset}/{story}", _pair_story(repository, story, sides_of_story[story])) for story in stories]
     return FileRows(repository, (*_PAIR, "story"), pairs)
 
 
@@ -106,7 +106,8 @@ def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str
     }
 
 
-def _story(repository: Repository, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+def _pair_story(repository: Repository, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    """Build the row of a story with its two sounds, or name the missing one."""
     lacking = [label for label in ("correct", "incorrect") if label not in sides]
     if lacking:
         return ProblemRow(Diagnostic("story_lacks_sound", story=story, sound=lacking[0]))

@@ -139,6 +139,7 @@ class Parakeet(PiecewiseRecogniser):
         return logits.float(), _subsampled(self._net, torch.tensor(counts)).tolist()
 
     def _transcribe_frames(self, pieces: Sequence[np.ndarray]) -> list[PieceTranscript]:
+        """Decode pieces by the best token of each frame (CTC)."""
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().tolist()
         return [

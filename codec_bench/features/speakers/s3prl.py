@@ -199,6 +199,7 @@ def load_upstream(name: str, weights: str | None) -> Any:
 
 
 def _upstreams() -> dict[str, Callable[..., Any]]:
+    """Map the names of s3prl's upstream models to their functions."""
     from s3prl import hub
 
     return {
