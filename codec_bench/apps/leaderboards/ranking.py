@@ -314,10 +314,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
 
 
 def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int, draws: int) -> np.ndarray:
-    """Draw the rows' averages as if test items were drawn anew, `(draws, rows)`.
-
-    The method and the arguments are those of `rank_draws`.
-    """
+    """Draw the rows' averages for other items, `(draws, rows)`; see `rank_draws`."""
     rng = np.random.default_rng(seed)
     drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
     for sample_part in parts:

@@ -62,11 +62,7 @@ class BoardJudge(NamedTuple):
 
 
 def published_words(metrics: Mapping[str, str]) -> list[str]:
-    """Describe the judges of published values: name, end of service, and test result.
-
-    Args:
-        metrics: by column.
-    """
+    """Describe the judges of published values: name, end of service, and test result."""
     of: dict[str, list[str]] = {}
     for column, metric in metrics.items():
         if is_judge_metric(metric):

@@ -302,11 +302,7 @@ def _is_other(
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
-    """Collect how a run differs from its benchmark: data, prompt, number of questions.
-
-    Args:
-        served: models that the service reported.
-    """
+    """Collect how a run differs from its benchmark: data, prompt, number of questions."""
     meta = run.meta
     config = meta.get("config") or {}
     # Imported records do not know their definition.

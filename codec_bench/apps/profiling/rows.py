@@ -220,10 +220,7 @@ def _memory(memory: Mapping[str, Any], key: str) -> ProfileCell:
 
 
 def _ahead(latency: Mapping[str, Any], key: str) -> ProfileCell:
-    """Format the look-ahead at `key`, in ms or samples.
-
-    `≥` marks a codec that depends on the whole signal.
-    """
+    """Format the look-ahead at `key`; `≥` if the codec depends on the whole signal."""
     value = latency[key]
     text = f"{value:.1f}" if key.endswith("ms") else f"{value:,}"
     if latency["whole_signal"]:
