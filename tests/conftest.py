@@ -60,10 +60,16 @@ SEARCHED = pytest.StashKey[int]()
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
-# The file that takes most memory, then those that cost most, by `make test-times`. `make test` begins with them, so
-# that no process still runs one when the others have ended; `make test-core` leaves them out.
+LARGE_FILES = [
+    "features/test_utmos.py", "metrics/test_distillmos.py", "metrics/test_squim.py",
+    "features/recognisers/test_whisper_tiny_en.py", "kernels/test_rvq.py", "gpu/test_tensors.py",
+    "codecs/neural/test_encodec.py",
+]  # fmt: skip
+"""Files whose tests take 0.2 to 0.7 GB for a moment. All tests begin with them, because a new process holds least."""
+# Those that cost most, by `make test-times`. `make test` runs them before the others, so that no process still runs one
+# when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [
-    "features/test_utmos.py",  # its network takes 0.7 GB, and a new process holds least
+    "features/test_utmos.py",
     "gpu/test_features.py",
     "report/test_browser.py",
     "codecs/test_contract.py",
@@ -400,14 +406,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first; all else keeps its order. With a seed, every order is random."""
+    """Puts the files first that take most memory, then those that take longest; all else keeps its order. With a seed,
+    every order is random.
+    """
     seed = config.getoption("--order-seed")
     if seed is not None:
         random.Random(seed).shuffle(items)
         files = {path: index for index, path in enumerate(dict.fromkeys(item.path for item in items))}
         items.sort(key=lambda item: files[item.path])
         return
-    places = {TESTS / name: index for index, name in enumerate(LONG_FILES)}
+    places = {TESTS / name: index for index, name in enumerate(dict.fromkeys(LARGE_FILES + LONG_FILES))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
