@@ -493,8 +493,9 @@ class Score:
         """
         value = float(value)
         if not all(abs(number) < LARGEST for number in (value, numerator or 0.0, denominator or 0.0)):
-            parts = "" if numerator is None else f" from {numerator} over {denominator}"
-            return cls.failed(f"the metric returned {value}{parts}, which no average can hold", protocol)
+            parts = {"numerator": numerator, "denominator": denominator} if numerator is not None else {}
+            held = {name: str(number) for name, number in {"value": value, **parts}.items()}  # JSON has no NaN
+            return cls.failed(Diagnostic("value_beyond_average", **held), protocol)
         if numerator is None:
             return cls(value, "ok", None, protocol, detail=detail or {})
         if denominator is None:

@@ -16,7 +16,6 @@ from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Source
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.plan import build_plan
-from codec_bench.messages import of_error
 from codec_bench.messages.errors import Note, UserError
 
 
@@ -50,8 +49,8 @@ def _call_with(prepare: Callable[..., Any], arguments: Mapping[str, Any]) -> Any
 
 def _check_questions(arguments: Mapping[str, Any]) -> None:
     """Raise UserError if no benchmark can run; warn of the excluded ones."""
-    for benchmark, model, error in run_benchmark(**arguments).excluded:
-        warnings.warn(Note("benchmark_excluded", benchmark=benchmark, model=model, cause=of_error(error)), stacklevel=2)
+    for benchmark, model, why in run_benchmark(**arguments).excluded:
+        warnings.warn(Note("benchmark_excluded", benchmark=benchmark, model=model, cause=why), stacklevel=2)
 
 
 def _check_evaluation(evaluation: Evaluation) -> None:

@@ -121,7 +121,7 @@ def make_row(
         except _BadCell as bad:
             problem = problem or bad.args[0]
     if problem is None and all(not cells.get(field) for field in needed):
-        problem = Diagnostic("row_lacks", fields=" and no ".join(needed), known=", ".join(names))
+        problem = Diagnostic("row_lacks", fields=", ".join(needed), known=", ".join(names))
 
     speaker, language = cells.get("speaker"), cells.get("language")
     extra = {name: value for at, name in columns.further if (value := values[at]) is not None}

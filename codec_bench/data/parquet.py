@@ -246,7 +246,7 @@ class ParquetRows:
                 "table_lacks_column",
                 path=path,
                 name=self._repository.name,
-                columns=" and no ".join(missing),
+                columns=", ".join(missing),
                 hint=f"its columns are {', '.join(schema.names)}",
             )
         plan = _columns(file, {**self._features, **declared_features(schema)})

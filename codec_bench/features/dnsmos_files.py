@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ def read_network(path: Path, network: DnsmosNetwork) -> DnsmosWeights:
         or shapes != (network.convolutions, network.dense)
         or any(len(layer) != 2 for layer in [*convolutions, *dense] if layer[0].ndim != 3)
     ):
-        raise WeightsError("weights_of_another_model", folder=path, difference=f"expected DNSMOS's {network.file}")
+        raise WeightsError(
+            "weights_of_another_model", folder=path, difference=Diagnostic("dnsmos_expected", file=network.file)
+        )
     # The two convolutions over a signal are the Fourier transform; they have no bias.
     front = [c[0][:, :, 0] for c in convolutions if c[0].ndim == 3]
     return DnsmosWeights(

@@ -104,6 +104,7 @@ SENTENCES = {
         "build_record_item": "'{path}' does not hold the item '{item}' as it was written",
         "recipe_without_sheets": "the items of this recipe are not reviewed by sheets",
         "not_a_decision_file": "'{path}' is no file of decisions: {cause}",
+        "no_sheet_written": "no sheet was written for it",
         "no_review_answers": "no file holds an answer to a sheet of '{folder}' ({reasons})",
         "no_recording_left": "no recording of '{data}' is left to build from ({reasons})",
         "texts_lack_columns": "the texts '{data}' have no column {columns}",

@@ -90,6 +90,11 @@ SENTENCES = {
         "of_recogniser": "{recogniser}: {cause}",
     },
     "error": {
+        "value_beyond_average": lambda value, numerator=None, denominator=None: (
+            f"the metric returned {value}"
+            f"{'' if numerator is None else f' from {numerator} over {denominator}'}, which no average can hold"
+        ),
+        "versa_raised": "VERSA raised {type}: {message}",
         "set_metrics": "{metrics} is computed over all items at once",
         "feature_failed": "{feature} of the {side}: {cause}",
         "empty_transcript": "nothing is left of the transcript after normalisation",

@@ -42,6 +42,13 @@ SENTENCES = {
         "centres_not_finite": "the weights in '{path}' have centres that are not finite numbers",
         "not_a_kmeans": "the weights in '{path}' are no k-means of scikit-learn that joblib wrote",
         "weights_being_fetched": "another process is fetching '{name}' into '{folder}'",
+        # Differences of another model's weights.
+        "semantic_model_differs": "semantic model {kind} (expected {expected})",
+        "dnsmos_expected": "expected DNSMOS's {file}",
+        "no_fitting_value": "no value '{name}' that fits",
+        "no_xvector_network": "no x-vector network",
+        "activation_differs": "{activation}, scaled {is_scaled}",
+        "tokeniser_lacks": "it has no {token}",
         "weights_of_another_model": "the weights in '{folder}' are another model's: {difference}",
         "transformers_lacks": "transformers {version}, which is installed, has no {name}",
         "weights_not_loaded": "the weights in '{folder}' cannot be loaded: {type}: {reason}",

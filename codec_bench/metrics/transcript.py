@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from codec_bench.features.recognisers.names import protocol_of_recogniser, resolve_recognisers
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.text.language import base_language
@@ -61,7 +62,7 @@ class Transcript(Metric):
             result = item.estimate_features[self.features_of(item.language)[0][0]]
             transcript, fault = result.get("transcript"), result.get("fault")
             if fault or not isinstance(transcript, str):
-                scores.append(Score.failed(str(fault or "the recogniser gave no transcript"), self.protocol))
+                scores.append(Score.failed(fault or Diagnostic("recogniser_silent"), self.protocol))
             else:
                 scores.append(Score.ok(len(transcript.split()), self.protocol, detail={"transcript": transcript}))
         return scores

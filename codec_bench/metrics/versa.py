@@ -142,9 +142,10 @@ class VersaMetric(Metric):
 
     def _read(self, reply: WorkerReply) -> Score:
         """Read the number from a worker's reply; failed if it is missing or out of range."""
-        reason = reply.reason or reply.answer.get("error")
-        if reason is not None:
-            return Score.failed(reason, self.protocol)
+        if reply.reason is not None:
+            return Score.failed(reply.reason, self.protocol)
+        if (error := reply.answer.get("error")) is not None:
+            return Score.failed(Diagnostic("versa_raised", **error), self.protocol)
         value = reply.answer.get("scores", {}).get(self._key)
         if value is None:
             return Score.failed(Diagnostic("versa_without_number", number=self._key), self.protocol)

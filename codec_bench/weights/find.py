@@ -236,13 +236,13 @@ def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     if path.is_file():
         first = " or ".join(v.path for v in entry.files[0].variants)
         if missing := [names for names in entry.missing(path.parent) if names != first]:
-            raise WeightsError("weights_lack_siblings", path=path, names=", and no ".join(missing))
+            raise WeightsError("weights_lack_siblings", path=path, names=", ".join(missing))
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
         return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))
     if path.is_dir():
         files = entry.inside(path)
         if files is None:
-            raise WeightsError("weights_folder_lacks", path=path, names=", and no ".join(entry.missing(path)))
+            raise WeightsError("weights_folder_lacks", path=path, names=", ".join(entry.missing(path)))
         return LocalCheckpoint(path, str(path), files)
     match = _HUB_ID.match(weights)
     if match is None:

@@ -83,7 +83,7 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
         raise WeightsError(
             "mirror_folder_lacks",
             folder=root,
-            names=" and no ".join(entry.missing(root)),
+            names=", ".join(entry.missing(root)),
             hint=f"put them into it, or into {' or '.join(parts)} there",
         )
     paths = entry.inside(here) or ()

@@ -55,7 +55,7 @@ def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
         if path is not None:
             chosen.append(path)
         elif not file.optional:
-            raise Unreachable("source_lacks", source=where, names=" and no ".join(v.path for v in file.variants))
+            raise Unreachable("source_lacks", source=where, names=", ".join(v.path for v in file.variants))
     return chosen
 
 

@@ -25,7 +25,7 @@ def _measure(metric: Any, item: dict[str, Any]) -> dict[str, Any]:
     try:
         scores = metric.compute(*signals, metadata={"sample_rate": int(sounds[0]["sample_rate_hz"])})
     except Exception as error:
-        return {"error": f"VERSA raised {type(error).__name__}: {error}"}
+        return {"error": {"type": type(error).__name__, "message": str(error)}}
     return {"scores": {name: float(value) for name, value in scores.items() if _is_finite(value)}}
 
 

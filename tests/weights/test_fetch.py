@@ -176,7 +176,7 @@ def test_a_hub_cache_and_a_bare_folder_stand_in_too(hub, content, tmp_path, monk
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS")
     bare = tmp_path / "bare"
     bare.mkdir()
-    with refuses("mirror_folder_lacks", names="model.safetensors or pytorch_model.bin and no config.json"):
+    with refuses("mirror_folder_lacks", names="model.safetensors or pytorch_model.bin, config.json"):
         fetch("one", mirror=str(bare))
     (bare / "pytorch_model.bin").write_bytes(content)
     (bare / "config.json").write_bytes(CONFIG)

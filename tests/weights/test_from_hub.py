@@ -124,7 +124,7 @@ def test_a_repository_that_is_not_there_is_one_sentence(hub, server, catalogue):
     with refuses("repository_revision", revision="v9"):
         fetch("three")
     catalogue("four", hub="owner/model", files=[{"path": "lost.pt", "or": ["lost.bin"]}])
-    with refuses("source_lacks", names="lost.pt and no lost.bin"):
+    with refuses("source_lacks", names="lost.pt, lost.bin"):
         fetch("four")
 
 

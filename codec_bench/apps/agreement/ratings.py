@@ -271,7 +271,7 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
         raise UserError(
             "ratings_lack_columns",
             path=path,
-            columns=" and no ".join(missing),
+            columns=", ".join(missing),
             header=got[:200],
             hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, "
             f"subset",

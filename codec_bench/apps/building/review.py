@@ -214,7 +214,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         raise UserError(
             "no_review_answers",
             folder=out,
-            reasons="; ".join(notes[:3]) or "no sheet was written for it",
+            reasons="; ".join(notes[:3]) or Diagnostic("no_sheet_written"),
             hint="build with --review writes the sheets; reviewers save the files that --reviewed takes",
         )
     decisions = {**read_decisions(out), **_decisions(rows)}

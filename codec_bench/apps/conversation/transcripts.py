@@ -107,12 +107,8 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
         # Words of the model's earlier speech are not part of the answer.
         answer = next((begin for begin, _ in turns if event.speech[0][0] < begin < until_s), until_s)
         first = next((begin for begin, _ in words if answer - EARLY_S <= begin < until_s), None)
-        if first is None:
-            late, why = None, Diagnostic("no_word_recognised")
-        elif first < end_s:
-            late, why = None, Diagnostic("first_word_early")
-        else:
-            late, why = first - end_s, ""
+        late = first - end_s if first is not None and first >= end_s else None
+        why = "" if late is not None else Diagnostic("no_word_recognised" if first is None else "first_word_early")
         yield Value(session.id, number, "first_word_latency_s", late, end_s, why)
     for number, (count, (at_s, _)) in enumerate(zip(read_json(folder / WORDS).get("lost") or (), session.stops)):
         yield Value(session.id, number, "words_lost", float(count), at_s)

@@ -185,10 +185,10 @@ def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: 
         if size > plan.sound_mb * 1e6:
             _too_large(len(selected), plan)
     if not selected:
-        reasons = "; ".join(f"{count:,} times: {why}" for why, count in excluded.most_common())
+        reasons = [Diagnostic("times_excluded", times=count, cause=why) for why, count in excluded.most_common()]
         raise UserError(
             "no_item_for_sheet",
-            reasons=reasons or "the run holds none",
+            reasons=reasons or [Diagnostic("run_without_items")],
             hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio "
             "NAME=FOLDER",
         )

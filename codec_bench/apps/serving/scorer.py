@@ -186,8 +186,10 @@ class Scorer:
         data = audio_bytes(one.audio, "the audio")
         reference = self._reference(one)
         with self._lock:
-            if self._closed or self._fault is not None:
-                raise UserError("scorer_ended", cause=self._fault or "it was closed")
+            if self._fault is not None:
+                raise UserError("scorer_ended", cause=self._fault)
+            if self._closed:
+                raise UserError("scorer_closed")
             if self._open >= self._most:
                 raise QueueFull("queue_full", items=self._open, most=self._most, hint="try again in a second")
             size = len(data) + len(reference or b"")

@@ -214,7 +214,7 @@ class JudgeMetric:
         if rubric.compares and alternative is None and not answer.references:
             absent.append("reference")
         if absent:
-            return Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), self.protocol)
+            return Score.refused(Diagnostic("no_fields", fields=", ".join(absent)), self.protocol)
         if rubric.aligns is not None and (read := score_by_rule(rubric.aligns, answer, self.protocol)) is not None:
             return read
         if self._also is not None and (decided := self._without_judge(answer, self._also)) is not None:

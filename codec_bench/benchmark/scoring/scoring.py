@@ -259,7 +259,7 @@ def score_answers(
             answer = _with_sound(answer, exchange, sound_scores.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
-            scores[number] = Score.refused(Diagnostic("no_fields", fields=" and no ".join(absent)), metric.protocol)
+            scores[number] = Score.refused(Diagnostic("no_fields", fields=", ".join(absent)), metric.protocol)
         elif reading.parsed is None:
             unread.append((number, answer, unread_score(exchange, reading, metric.protocol)))
         else:

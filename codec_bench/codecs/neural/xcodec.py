@@ -13,6 +13,7 @@ from typing import Any, Literal
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 
@@ -109,7 +110,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
         raise WeightsError(
             "weights_of_another_model",
             folder=net.name_or_path,
-            difference=f"semantic model {kind} (expected {semantic})",
+            difference=Diagnostic("semantic_model_differs", kind=kind, expected=semantic),
         )
     return net, used
 

@@ -468,7 +468,7 @@ def _record(record: Any, listed: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         return ProblemRow(Diagnostic("question_no_object", listed=listed))
     absent = [name for name in _FOLDER if not isinstance(record.get(name), str) or not record[name].strip()]
-    lacks = Diagnostic("question_lacks", listed=listed, fields=" and no ".join(absent))
+    lacks = Diagnostic("question_lacks", listed=listed, fields=", ".join(absent))
     return ProblemRow(lacks) if absent else record
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, WeightsError
 
 Backend = Literal["ct2", "torch"]
@@ -296,7 +297,7 @@ class Tokens:
             raise WeightsError("not_a_tokeniser", path=path, cause=f"{type(error).__name__}: {reason}") from error
         lacking = [token for token, index in ids.items() if index is None]
         if lacking:
-            raise WeightsError("not_a_tokeniser", path=path, cause=f"it has no {lacking[0]}")
+            raise WeightsError("not_a_tokeniser", path=path, cause=Diagnostic("tokeniser_lacks", token=lacking[0]))
         known = {code: index for code, index in languages.items() if index is not None}
         start, end, transcribe, no_timestamps, no_speech = ids.values()
         return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)

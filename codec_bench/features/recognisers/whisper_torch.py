@@ -26,6 +26,7 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.batch_shapes import in_rows, rows_of
 from codec_bench.weights.state import load_tensors
@@ -174,7 +175,11 @@ def sizes_of(folder: Path) -> Sizes:
         raise WeightsError("weights_not_read", path=folder, type=type(error).__name__, reason=error) from error
     activation, is_scaled = config.get("activation_function", "gelu"), config.get("scale_embedding", False)
     if activation != "gelu" or is_scaled:
-        raise WeightsError("weights_of_another_model", folder=folder, difference=f"{activation}, scaled {is_scaled}")
+        raise WeightsError(
+            "weights_of_another_model",
+            folder=folder,
+            difference=Diagnostic("activation_differs", activation=activation, is_scaled=is_scaled),
+        )
     return Sizes(**sizes, has_output=not config.get("tie_word_embeddings", True))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from codec_bench.features.speakers.wavlm_sv import WavlmSv
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.weights import load_into, load_state, unfilled
 
@@ -135,7 +136,9 @@ def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig,
             config["use_weighted_layer_sum"],
         )
     except KeyError as error:
-        raise WeightsError("weights_of_another_model", folder=path, difference=f"no value {error} that fits") from error
+        raise WeightsError(
+            "weights_of_another_model", folder=path, difference=Diagnostic("no_fitting_value", name=error.args[0])
+        ) from error
     return encoder, head
 
 
@@ -147,5 +150,7 @@ def _min_samples(config: Mapping[str, Any], path: Path) -> int:
         for kernel, stride in reversed(list(zip(config["conv_kernel"], config["conv_stride"], strict=True))):
             samples = (samples - 1) * stride + kernel
     except (KeyError, TypeError, ValueError) as error:
-        raise WeightsError("weights_of_another_model", folder=path, difference="no x-vector network") from error
+        raise WeightsError(
+            "weights_of_another_model", folder=path, difference=Diagnostic("no_xvector_network")
+        ) from error
     return samples

@@ -98,7 +98,7 @@ def test_files_of_spreadsheets(read):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", {"code": "ratings_lack_columns", "columns": "id and no rater and no score"}),
+        ("", {"code": "ratings_lack_columns", "columns": "id, rater, score"}),
         ("name,rater,score\nq,a,1\n", {"code": "ratings_lack_columns", "columns": "id"}),
         ("id,rater,score,score\nq,a,1,2\n", {"code": "ratings_repeat_columns", "columns": "score"}),
         ("id,rater,score\n", {"code": "file_without_ratings"}),

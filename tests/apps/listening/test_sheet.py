@@ -143,7 +143,10 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         ({"kind": "mushra", "anchors": "2k"}, {"code": "unknown_name", "kind": "anchor", "name": "2k"}),
         (
             {"kind": "mushra", "longest_s": 0.2},
-            {"code": "no_item_for_sheet", "reasons": Containing("longer than 0.2 s")},
+            {
+                "code": "no_item_for_sheet",
+                "reasons": {"code": "times_excluded", "cause": Containing("longer than 0.2 s")},
+            },
         ),
         ({"kind": "mushra", "items": 0}, {"code": "listening_count", "name": "items", "value": 0}),
         ({"kind": "rating", "form": "webmushra"}, {"code": "webmushra_kind"}),

@@ -101,7 +101,7 @@ def test_every_answer_has_every_score():
     assert [n for n, _ in items] == list(range(8))
     assert all(set(item.scores) == {"length", "chosen"} for _, item in items)
     assert [item.scores["length"].value for _, item in items] == [0, 100_000, 4, 3, 1, 1, None, None]
-    assert all(i.scores["chosen"].reason == Diagnostic("no_fields", fields="choices and no hint") for _, i in items)
+    assert all(i.scores["chosen"].reason == Diagnostic("no_fields", fields="choices, hint") for _, i in items)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,10 @@ FAMILIES = {
     "neucodec": ("xcodec2", {"code": "tensors_wrong", "difference": {"code": "tensors_reshaped"}}),
     "xcodec-wavlm-mls": (
         "xcodec-hubert-general",
-        {"code": "weights_of_another_model", "difference": "semantic model wavlm (expected hubert)"},
+        {
+            "code": "weights_of_another_model",
+            "difference": {"code": "semantic_model_differs", "kind": "wavlm", "expected": "hubert"},
+        },
     ),
 }
 
