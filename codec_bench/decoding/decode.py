@@ -41,6 +41,8 @@ MOST_BYTES = 7 << 28
 """Memory for one file's samples: eight hours of mono at 16 kHz."""
 _AT_ONCE = 16 << 20
 """Samples per block: the allocator returns 64 MiB, but keeps under 32 MiB."""
+_MAPPED_FROM = 128 << 10
+"""Bytes from which mapping a file into memory takes less time than reading it."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Result = TypeVar("_Result")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -133,8 +135,12 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
     if isinstance(source, bytes):
         checked = _checked(source, name)
     else:
-        with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            checked = _checked(content, name)
+        with open(source, "rb") as file:
+            if len(head := file.read(_MAPPED_FROM)) < _MAPPED_FROM:
+                checked = _checked(head, name)
+            else:
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                    checked = _checked(content, name)
     source = source if checked.content is None else checked.content
     audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name, most_s)
     # libsndfile ends where the header of an MP3 says, or seems to say.
