@@ -148,6 +148,7 @@ def _value_of(field: str, value: Any) -> Any:
 
 
 def _audio_of(value: Any) -> Any:
+    """Convert a data set's audio of any known form to `Audio`."""
     from codec_bench.types import Audio
 
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):  # a conversation of one message

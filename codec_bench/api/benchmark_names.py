@@ -21,6 +21,7 @@ def list_rows(kind: str) -> list[dict[str, Any]]:
 
 
 def _benchmarks() -> list[dict[str, Any]]:
+    """Describe every benchmark in one row."""
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
     return [
@@ -50,6 +51,7 @@ def _model_rows() -> list[dict[str, Any]]:
 
 
 def _suites() -> list[dict[str, Any]]:
+    """Describe every suite in one row."""
     from codec_bench.benchmark import suite, suite_names
     from codec_bench.config import read_config
 
@@ -60,6 +62,7 @@ def _suites() -> list[dict[str, Any]]:
 
 
 def _prompts() -> list[dict[str, Any]]:
+    """Describe every prompt in one row."""
     from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
 
     return [
@@ -70,6 +73,7 @@ def _prompts() -> list[dict[str, Any]]:
 
 
 def _rubrics() -> list[dict[str, Any]]:
+    """Describe every rubric in one row."""
     from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 
     return [
@@ -134,6 +138,7 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
+    """List the published and succeeding judges of metrics, if any."""
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     judges = [
@@ -160,6 +165,7 @@ def _describe_prices(name: str) -> str | None:
 
 
 def _identify(name: str) -> dict[str, Any]:
+    """Return a model's identity, or what it needs to be loaded."""
     from codec_bench.models import load_model
 
     try:

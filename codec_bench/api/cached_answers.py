@@ -26,6 +26,7 @@ def evict_answers(model: str | None) -> int:
 
 @contextmanager
 def _open_cache() -> Iterator[ResponseCache]:
+    """Open the user's cache for the block; raises UserError if unusable."""
     cache = ResponseCache.of_user()
     if cache.trouble is not None:
         raise UserError(cache.trouble)

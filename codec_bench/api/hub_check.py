@@ -52,7 +52,7 @@ def _compare_with_hub(name: str, one: Benchmark, seen: HubState) -> Iterator[Fin
         seen: the state of the data on the hub.
     """
     data = one.data
-    yield Finding(name, "ok", _state(seen))
+    yield Finding(name, "ok", _describe_state(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
         difference = Diagnostic("size_differs", hub=seen.size, definition=data.size)
         yield Finding(f"{name}: size", "wrong", difference, f"size: {seen.size}, if the data are the published ones")
@@ -83,7 +83,8 @@ def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterato
             yield Diagnostic("type_differs", column=column, definition=type_, hub=there.get(column))
 
 
-def _state(seen: HubState) -> Diagnostic:
+def _describe_state(seen: HubState) -> Diagnostic:
+    """Describe a data set's state on the hub."""
     sound = seen.sound or {"duration_s": None, "rate_hz": None}
     return Diagnostic(
         "hub_state",

@@ -53,7 +53,7 @@ def validate(
     return tuple(
         finding
         for name in (listed(names) if isinstance(names, str) else names)
-        for finding in _check(name, settings, options or {})
+        for finding in _check_name(name, settings, options or {})
     )
 
 
@@ -76,9 +76,10 @@ def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tup
     return tuple(findings)
 
 
-def _check(
+def _check_name(
     name: str, limits: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Finding]:
+    """Check a codec or another part by name; an error becomes a finding."""
     try:
         # A codec is known without the definitions of all benchmarks.
         return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)

@@ -40,6 +40,7 @@ def demo(
 
 
 def _next_steps(folder: Path) -> str:
+    """Build the text printed after the demo."""
     from codec_bench.terminal.stopping import program
 
     typed = program()

@@ -31,7 +31,7 @@ _FILES = {
 
 def _command(toolkit: str) -> Callable[..., None]:
     def results(file: File, out: Out, system: System = None, beside: SameDataRun = None, as_json: Json = False) -> None:
-        _import(toolkit, file, out, system, beside, as_json)
+        _import_file(toolkit, file, out, system, beside, as_json)
 
     return results
 
@@ -40,7 +40,10 @@ for _toolkit, _help in _FILES.items():
     import_app.command(f"{_toolkit}-results", help=_help)(_command(_toolkit))
 
 
-def _import(toolkit: str, file: Path, out: Path, system: str | None, run_of_data: Path | None, as_json: bool) -> None:
+def _import_file(
+    toolkit: str, file: Path, out: Path, system: str | None, run_of_data: Path | None, as_json: bool
+) -> None:
+    """Import another toolkit's result file, and print its summary."""
     from codec_bench.api.import_results import import_results
     from codec_bench.cli.finished import print_finished
     from codec_bench.stats.summary import summarise

@@ -145,6 +145,7 @@ class CommandCodec(Codec):
         return audio.samples
 
     def _read_raw(self, path: Path, channels: int) -> np.ndarray:
+        """Read 16-bit samples `(channels, samples)`; raises UserError for odd bytes."""
         content = path.read_bytes()
         if len(content) % (2 * channels):
             raise UserError(

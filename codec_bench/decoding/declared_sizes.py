@@ -299,6 +299,7 @@ def _flac_frames(content: Content, at: int, block: int) -> Iterator[tuple[int, i
 
 
 def _crc8(data: bytes) -> int:
+    """Compute FLAC's CRC-8 of a header."""
     crc = 0
     for byte in data:
         crc ^= byte

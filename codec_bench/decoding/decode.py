@@ -206,7 +206,7 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
         with soundfile.SoundFile(source if isinstance(source, str) else _Bytes(source)) as file:
             expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
             _check_rate(rate, name)
-            samples = _gathered(_pieces_of(file), name, rate, most_s)
+            samples = _gathered(_read_blocks(file), name, rate, most_s)
             held = samples.shape[1]
     except soundfile.LibsndfileError as error:
         message = error.error_string.lower()  # without the file's name
@@ -234,7 +234,8 @@ class _Bytes(io.BytesIO):
             return self.tell()
 
 
-def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
+def _read_blocks(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
+    """Yield blocks of limited size, float32 `(channels, samples)`."""
     at_once = max(1, _AT_ONCE // file.channels)
     length = at_once
     while length == at_once:

@@ -98,7 +98,7 @@ class ResponseCache(BoundedCache):
             model = _text(identity, clip_digest)
             for request in requests:
                 try:
-                    keys.append(_key(model, request, self._digest))
+                    keys.append(_request_key(model, request, self._digest))
                 except (UserError, OSError):
                     keys.append(None)
             responses = self.get_many([key for key in keys if key is not None])
@@ -108,7 +108,7 @@ class ResponseCache(BoundedCache):
         """Return the key of one request; None if its audio cannot be read."""
         with self._lock:
             try:
-                return _key(_text(identity, clip_digest), request, self._digest)
+                return _request_key(_text(identity, clip_digest), request, self._digest)
             except (UserError, OSError):
                 return None
 
@@ -233,7 +233,8 @@ def _drop_orphans(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM aliases WHERE of NOT IN (SELECT key FROM responses)")
 
 
-def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
+def _request_key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
+    """Hash a model's identity and a request with its audio."""
     content = {
         "messages": [[message.role, message.content] for message in request.messages],
         "fields": request.fields,

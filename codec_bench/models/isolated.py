@@ -155,7 +155,7 @@ class Isolated(Model):
         if len(self._running) < len(self._variables):
             self._running.add(asyncio.create_task(self._work()))
         reply, latency_s = await answer
-        return _response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
+        return _build_response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
 
     async def _work(self) -> None:
         """Send batches of waiting requests until none is left."""
@@ -173,6 +173,7 @@ class Isolated(Model):
                 self._running.discard(work)
 
     async def _send_batch(self, pending: Sequence[_Pending]) -> None:
+        """Send a batch to the pool, and deliver responses or the failure."""
         began = asyncio.get_running_loop().time()
         try:
             if self._pool is None:
@@ -235,7 +236,8 @@ def _contents(options: Any) -> Iterator[tuple[str, str]]:
                 yield options, path_hash(path)
 
 
-def _response(reply: WorkerReply, wants: str, more: dict[str, Any]) -> Response:
+def _build_response(reply: WorkerReply, wants: str, more: dict[str, Any]) -> Response:
+    """Convert a worker's reply to a response."""
     if reply.reason is not None:
         return Response.failed(reply.reason, **more)
     try:

@@ -868,7 +868,7 @@ class Frames(Target):
             except (LookupError, TypeError, ValueError):  # as the host does
                 return
             for item in items if isinstance(items, list) else ():
-                response = isolated._response(WorkerReply(item, None, 1), rng.choice(("text", "audio")), {})
+                response = isolated._build_response(WorkerReply(item, None, 1), rng.choice(("text", "audio")), {})
                 assert (response.status == "ok") != bool(response.reason)
                 if response.audio is not None:
                     is_sound(response.audio)

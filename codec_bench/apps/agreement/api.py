@@ -199,7 +199,7 @@ def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> t
             groups[row.subset].add(item)
     items = sorted(rated)
     at = {item: index for index, item in enumerate(items)}
-    raters = _persons(people.raters, items, rated, people.scale, list(material.units))
+    raters = _build_raters(people.raters, items, rated, people.scale, list(material.units))
     if people.kind == "option":
         raters += options.raters(items, labels)
     elif people.kind == "preference":
@@ -239,13 +239,14 @@ def _item_of(row: RatingRow, material: RatedRuns, problems: Problems, kind: Kind
     return RatedItem(benchmark, row.system or systems[0], row.id)
 
 
-def _persons(
+def _build_raters(
     names: Sequence[str],
     items: Sequence[RatedItem],
     rated: Mapping[RatedItem, Mapping[str, float]],
     scale: Scale | None,
     over: Sequence[str],
 ) -> list[Rater]:
+    """Build a rater for each person, from the ratings of shared items."""
     persons = []
     for name in names:
         values = np.array([rated[item].get(name, np.nan) for item in items], np.float64)

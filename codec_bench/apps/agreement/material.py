@@ -92,6 +92,7 @@ class RatedRuns:
                 self._take(column.rater, benchmark, system, ratings_in(run, system, column.metric))
 
     def _take(self, rater: str, benchmark: str, system: str, readings: Iterator[tuple[str, float | None, str]]) -> None:
+        """Add ratings of a run; a second, different rating is noted as a problem."""
         mine = self.ratings[rater]
         for id, value, status in readings:
             item, rating = RatedItem(benchmark, system, id), status if value is None else float(value)

@@ -96,10 +96,11 @@ def metric_pair_rows(agreement: MetricAgreement) -> Rows:
     heads = ["metrics", "say the same", "items", "units", "left out", over[0], over[1], "systems", over[2], over[3]]
     size = lambda pair: pair.items.coefficients["spearman"].value  # noqa: E731
     ordered = sorted(agreement.pairs, key=lambda pair: -2.0 if size(pair) is None else size(pair), reverse=True)
-    return heads, [_cells(pair) for pair in ordered]
+    return heads, [_pair_cells(pair) for pair in ordered]
 
 
-def _cells(pair: MetricPair) -> list[str]:
+def _pair_cells(pair: MetricPair) -> list[str]:
+    """Format the cells of a metric pair's line."""
     items = [coefficient_text(pair.items.coefficients[name]) for name in COEFFICIENTS]
     systems = [coefficient_text(pair.of_systems[name]) for name in COEFFICIENTS]
     return [

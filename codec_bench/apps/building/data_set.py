@@ -87,6 +87,7 @@ def write_tables(
 
 
 def _batches(items: Iterator[BuildItem], count: int) -> Iterator[list[BuildItem]]:
+    """Yield at most `count` items, in lists of limited size."""
     while count > 0:
         rows = list(islice(items, min(count, _GROUP)))
         if not rows:
@@ -292,6 +293,7 @@ def _front_licence(licence: str) -> dict[str, str]:
 
 
 def _sources_text(sources: Sequence[Mapping[str, Any]]) -> str:
+    """Build the table of sources with licences and excluded records."""
     rows = []
     for source in sources:
         licences = ", ".join(f"{text} ({count:,})" for text, count in source["licences"].items())
@@ -367,14 +369,15 @@ def push(folder: Path, target: Target) -> str:
     except UserError:
         raise
     except Exception as error:  # the classes of huggingface_hub's and its HTTP library's errors change between releases
-        raise _trouble(error, target, api.endpoint) from error
+        raise _push_error(error, target, api.endpoint) from error
     finally:
         if silent:
             enable_progress_bars()
     return str(url)
 
 
-def _trouble(error: Exception, target: Target, endpoint: str) -> UserError:
+def _push_error(error: Exception, target: Target, endpoint: str) -> UserError:
+    """Convert an error of the hub to one with a hint."""
     fault, message = hub_fault(error)
     match fault:
         case "missing" | "gated" | "revision":

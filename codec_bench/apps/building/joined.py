@@ -153,8 +153,8 @@ class Joined(SpeechMaker):
     def __init__(self, recipe: JoinedRecipe, folder: Path, load: MetricLoader) -> None:
         self.recipe = recipe
         check_line(recipe)
-        self._stems = _folder(recipe.stems.folder, folder, "stems")
-        self._lines = _folder(recipe.recorded.folder, folder, "recordings") if recipe.recorded else None
+        self._stems = _find_folder(recipe.stems.folder, folder, "stems")
+        self._lines = _find_folder(recipe.recorded.folder, folder, "recordings") if recipe.recorded else None
         self._files = _list_recordings(self._lines) if self._lines else {}
         texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
         self._readers = readers_of(texts, recipe)
@@ -271,7 +271,8 @@ class Joined(SpeechMaker):
         }, full
 
 
-def _folder(name: str, folder: Path, subject: str) -> Path:
+def _find_folder(name: str, folder: Path, subject: str) -> Path:
+    """Resolve a folder of recordings; raises UserError if it is missing."""
     path = folder / name
     if not path.is_dir():
         raise UserError(

@@ -229,7 +229,7 @@ class Mixtures(Maker):
         provenance = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}
         row = {
             **question,
-            **self._measured(mixture, overlap),
+            **self._mixture_fields(mixture, overlap),
             **self._origin(chosen, parts, {**provenance, "seed": self.recipe.seed, "key": key}),
             "reference": self._reference(mixture, chosen),
             "review": "none",
@@ -281,7 +281,8 @@ class Mixtures(Maker):
         answer = LETTERS[choices.index(right)]
         return {"question": text, "choices": choices, "answer": answer, "answer_text": right, "about": about}
 
-    def _measured(self, mixture: Mixture, overlap: str) -> dict[str, Any]:
+    def _mixture_fields(self, mixture: Mixture, overlap: str) -> dict[str, Any]:
+        """Return the measured fields of a mixture: louder, gap, levels and offset."""
         first, second = self.recipe.first.is_what, self.recipe.second.is_what
         return {
             "louder": first if mixture.gap_db > 0 else second,

@@ -237,7 +237,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     for key, row in table:
         problem = as_reason(row_problem(row), "unusable_row")
         try:
-            rows[key.replace("/", "-")] = _text(row, source, stem) if problem is None else problem
+            rows[key.replace("/", "-")] = _read_text(row, source, stem) if problem is None else problem
         except BadRow as bad:
             rows[key.replace("/", "-")] = of_error(bad)
     if not rows:
@@ -245,7 +245,8 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     return Texts(table.name, table.revision, source.licence, rows)
 
 
-def _text(row: Mapping[str, Any], source: TextSource, stem: str | None) -> Text:
+def _read_text(row: Mapping[str, Any], source: TextSource, stem: str | None) -> Text:
+    """Build the question of a row, with its options, answer and turns."""
     choices = _choices(row, source.choices)
     return Text(
         question=_cell(row, source.question),

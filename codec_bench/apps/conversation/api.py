@@ -443,6 +443,7 @@ async def _ask_judge(
     talks: Mapping[str, Conversation],
     notify: Callable[[str], None],
 ) -> None:
+    """Request the missing verdicts of all sessions, and store them."""
     all_questions: list[SessionQuestion] = []
     for system, held in sessions.items():
         for one in held:

@@ -189,7 +189,7 @@ def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stre
     Gaps up to 0.6 s of the user and 0.5 s of the model are bridged. Of several that end at the same millisecond the
     shortest counts.
     """
-    user, model = _merged(user, USER_GAP_S), _merged(model, MODEL_GAP_S)
+    user, model = _merge_gaps(user, USER_GAP_S), _merge_gaps(model, MODEL_GAP_S)
     stops: dict[int, Stretch] = {}
     for begin, end in ((max(u[0], m[0]), min(u[1], m[1])) for u in user for m in model):
         key = round(end * 1000)
@@ -203,7 +203,8 @@ def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stre
     return [stops[key] for key in sorted(stops)], [gaps[key] for key in sorted(gaps)]
 
 
-def _merged(speech: Sequence[Stretch], gap_s: float) -> list[Stretch]:
+def _merge_gaps(speech: Sequence[Stretch], gap_s: float) -> list[Stretch]:
+    """Join stretches of speech whose gap is at most `gap_s`."""
     out: list[Stretch] = []
     for begin, end in sorted(speech):
         if out and begin - out[-1][1] <= gap_s:
@@ -276,6 +277,7 @@ def official_values(
 
 
 def _timing(session: Session) -> Iterator[Value]:
+    """Yield stop and response latencies, by the benchmark's speech detector."""
     user, model = (
         speech_by_silero(session.user, session.rate_hz),
         speech_by_silero(session.output, session.output_rate_hz),
@@ -287,6 +289,7 @@ def _timing(session: Session) -> Iterator[Value]:
 
 
 def _backchannels(session: Session, words: Sequence[Word], people: Sequence[float]) -> Iterator[Value]:
+    """Yield the benchmark's figures of backchannels."""
     takes, stretches = backchannels(speech_by_silero(session.output, session.output_rate_hz), words)
     named = {
         "backchannel_take_turn": float(takes),

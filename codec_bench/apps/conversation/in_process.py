@@ -128,7 +128,7 @@ class _Turns(_ProcessLine):
         samples = np.frombuffer(frame, "<i2").astype(np.float32) / 32768
         self._pending.append(samples)
         for speech in self.detector.push(samples):
-            self._speech() if speech else self._quiet()
+            self._speech() if speech else self._add_silence()
         if not self._open:
             del self._pending[: max(0, len(self._pending) - round((BEFORE_S + LEAST_S) / FRAME_S))]
 
@@ -153,7 +153,8 @@ class _Turns(_ProcessLine):
             self._playing_until_s = 0.0
             self._out.put_nowait(ServiceEvent(stops=True, ended="cut"))
 
-    def _quiet(self) -> None:
+    def _add_silence(self) -> None:
+        """Count a silent window; after enough of them, send the turn."""
         self._speech_s = 0.0
         self._quiet_s += self.detector.window_s
         if self._open and self._quiet_s >= self.cascade.rule.silence_s:
@@ -163,6 +164,7 @@ class _Turns(_ProcessLine):
             self._answer = asyncio.create_task(self._send(np.concatenate(self._question)))
 
     async def _send(self, samples: np.ndarray) -> None:
+        """Request an answer; a failure is queued like audio."""
         try:
             await self._spoken(samples)
         except RequestFailed as trouble:

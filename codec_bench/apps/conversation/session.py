@@ -296,6 +296,7 @@ class _Line:
         return [asyncio.create_task(run) for run in (self._listen(), *ways)]
 
     async def _listen(self) -> None:
+        """Handle or queue messages until the connection closes, which is an error."""
         async for message in self.socket:
             if self._down is None:
                 await self._handle_message(message)
@@ -325,6 +326,7 @@ class _Line:
             self.held.usage[name] = self.held.usage.get(name, 0.0) + count
 
     def _play(self, event: ServiceEvent, at_s: float) -> None:
+        """Queue received audio for playback; raises for odd or too much audio."""
         if len(event.sound) % 2:
             raise _SessionFailed(Diagnostic("odd_sound_bytes", bytes=len(event.sound)))
         try:

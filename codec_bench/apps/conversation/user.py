@@ -96,9 +96,10 @@ class Sounds:
         return {name: clip_content(self._clip(name)) for name in sorted(names)}
 
     def _clip(self, name: str) -> Clip:
-        return Clip(self._ids[name].audio if name in self._ids else self._path(name), name)
+        return Clip(self._ids[name].audio if name in self._ids else self._find_sound(name), name)
 
-    def _path(self, name: str) -> str:
+    def _find_sound(self, name: str) -> str:
+        """Resolve a sound of the script; raises UserError if it is missing."""
         path = self.folder / os.path.expanduser(name)
         if not path.is_file():
             known = first_of(sorted(self._ids), 4)

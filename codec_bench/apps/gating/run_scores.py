@@ -236,7 +236,7 @@ def read_baseline(file: Path) -> list[RunScores]:
         raise UserError("file_not_readable", path=file, cause=error, hint=_HINT) from error
     except pa.ArrowException as error:
         raise UserError("baseline_not_parquet", path=file, hint=_HINT) from error
-    head = _head(table.schema.metadata, file)
+    head = _read_head(table.schema.metadata, file)
     if not table.schema.equals(_schema()):
         raise UserError("baseline_lacks_columns", path=file, hint=_HINT)
     columns = [tuple(column.to_pylist()) for column in table.columns]
@@ -270,7 +270,8 @@ def _repeats(columns: Sequence[tuple[Any, ...]], head: Mapping[str, Any], file: 
     ]  # fmt: skip
 
 
-def _head(metadata: Mapping[bytes, bytes] | None, file: Path) -> dict[str, Any]:
+def _read_head(metadata: Mapping[bytes, bytes] | None, file: Path) -> dict[str, Any]:
+    """Read a baseline's facts from the metadata of its Parquet file."""
     try:
         head = json.loads((metadata or {})[KEY])
     except (KeyError, ValueError) as error:

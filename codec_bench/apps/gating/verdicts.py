@@ -245,6 +245,7 @@ def _moved(
 
 
 def _run_limits(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> list[LimitCheck]:
+    """Check failed, silent and truncated items against limit or baseline."""
     checks = []
     for code in ("failed", "silent", "truncated"):
         declared = getattr(spec.limits, code)

@@ -50,6 +50,7 @@ def check_rows(result: GateResult) -> list[list[str]]:
 
 
 def _check_row(one: GateVerdict) -> list[str]:
+    """Format the cells of a verdict's line."""
     loss = one.loss
     return [
         plain(one.metric),
@@ -151,6 +152,7 @@ def junit_xml(result: GateResult) -> str:
 
 
 def _add_case(suite: ElementTree.Element, name: str, failed: bool, text: str) -> None:
+    """Add a case to the JUnit report, with failure or output."""
     case = ElementTree.SubElement(suite, "testcase", classname="codec-bench.gate", name=_NOT_XML.sub("\ufffd", name))
     text = _NOT_XML.sub("\ufffd", text)
     if failed:

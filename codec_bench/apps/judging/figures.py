@@ -143,6 +143,7 @@ def _part_test(
     date: str,
     served: Iterable[str],
 ) -> PartTest:
+    """Compute a part's test: errors, biases and agreement of repeats."""
     return PartTest(
         date=date,
         served=sorted(set(served)),
@@ -281,12 +282,15 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionP
         every = [
             one for _, _, questions in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds) for one in questions
         ]
-        return HEARING, of_sounds([_claimed(one, answers[one.id]) for one in every if one.id in answers], day, served)
+        return HEARING, of_sounds(
+            [_read_claim(one, answers[one.id]) for one in every if one.id in answers], day, served
+        )
     marks = list(_marked(metric, answers, plan))
     return metric.protocol, of_texts(marks, metric.rubric.range, day, served, prefers=metric.prefers)
 
 
-def _claimed(claim: Claim, answer: AnswerRecord) -> JudgeReply:
+def _read_claim(claim: Claim, answer: AnswerRecord) -> JudgeReply:
+    """Read the judge's yes or no on a claim; None if it declined or failed."""
     if answer.status != "ok" or answer.text is None:
         return JudgeReply(claim, None, declined=answer.status == "refused", failed=answer.status != "refused")
     is_yes = claim.read(cut_reasoning(answer.text).text) if answer.finish != "length" else None

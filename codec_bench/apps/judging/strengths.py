@@ -143,6 +143,7 @@ def judge_strengths(
 
 
 def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], seed: int) -> JudgedStrengths:
+    """Fit strengths to all duels; a note tells why they are missing."""
     duels = [duel._replace(b=labels.get(duel.b, duel.b)) for one in held for duel in one.duels]
     missing = sum(one.missing for one in held)
     try:
@@ -161,7 +162,7 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
     units = {one.id: one.speaker or one.id for one in run.samples()}
     benchmark = str((run.meta.get("benchmark") or {}).get("name"))
     for name, facts in run.metrics.items():
-        if not facts.get("judge") or not _prefers(facts):
+        if not facts.get("judge") or not _is_preference(facts):
             continue
         (system,) = run.systems
         rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
@@ -175,7 +176,8 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         yield of, _Verdicts(system, baseline, duels, len(scores) - len(decided))
 
 
-def _prefers(facts: Mapping[str, Any]) -> bool:
+def _is_preference(facts: Mapping[str, Any]) -> bool:
+    """Whether a metric's rubric asks which of two answers is better."""
     if "own_rubric" in facts:
         return bool(facts["own_rubric"]["reply"] == "preferred")
     rubric = facts.get("rubric")

@@ -48,7 +48,7 @@ def print_codecs(
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
     if as_json:
-        print_json(_plain(board))
+        print_json(_board_values(board))
     else:
         _print_board(board)
     for note in board.notes:
@@ -58,7 +58,8 @@ def print_codecs(
             talk(f"written: {path}")
 
 
-def _plain(board: CodecBoard) -> dict[str, Any]:
+def _board_values(board: CodecBoard) -> dict[str, Any]:
+    """Convert a board to JSON values."""
     return {
         "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
         "tables": [
@@ -66,7 +67,7 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
                 "source": table.source, "data": table.data, "metric": table.metric, "dimension": table.dimension,
                 "unit": table.unit,
                 "higher_is_better": table.higher_is_better, "protocol": table.protocol, "imported": table.imported,
-                "points": [_plain_point(point) for point in table.points],
+                "points": [_point_values(point) for point in table.points],
                 "bd_rates": [_plain_rate(rate) for rate in table.delta_rates],
             }
             for table in board.tables
@@ -74,7 +75,8 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plain_point(point: CodecPoint) -> dict[str, Any]:
+def _point_values(point: CodecPoint) -> dict[str, Any]:
+    """Convert a point to JSON values."""
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs),
         "value": point.value,
@@ -214,7 +216,7 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
         for plot_kind, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
             if shown:
                 stem = stems.of(plot_kind, source.partition(",")[0], data.partition(",")[0])
-                rows = [row for table in shown for row in _rows(table)]
+                rows = [row for table in shown for row in _csv_rows(table)]
                 files += drawing.write(partial(_figure, shown, board.axis), folder, stem, HEADS, rows)
     return files
 
@@ -226,7 +228,8 @@ def _dimension_table(tables: Sequence[CodecTable], name: str) -> CodecTable | No
     return min(of, key=position, default=None)
 
 
-def _rows(table: CodecTable) -> list[list[Any]]:
+def _csv_rows(table: CodecTable) -> list[list[Any]]:
+    """List the rows of a table's CSV, one for each point."""
     return [
         [
             table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,

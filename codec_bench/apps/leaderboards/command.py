@@ -231,7 +231,7 @@ def _print_board(board: Board) -> None:
             row.parts_text,
             board.lacking(row),
             *_format_earlier_values(row),
-            *_failures(row),
+            *_failure_notes(row),
             *_wordings(row),
         ):
             if note:
@@ -276,10 +276,11 @@ def _mean_cell(board: Board, row: BoardRow, group: str) -> Any:
 
 def _average(row: BoardRow) -> str:
     shown = row.shown_average
-    return row.judged.get("average", "") if shown is None else f"{shown}{_doubts(row)}"
+    return row.judged.get("average", "") if shown is None else f"{shown}{_list_doubts(row)}"
 
 
-def _failures(row: BoardRow) -> list[str]:
+def _failure_notes(row: BoardRow) -> list[str]:
+    """Note the values of a row by each rule for failures."""
     words = {"left_out": "without failures", "as_wrong": "with failures as wrong"}
     words["official"] = "with failures as the benchmark's toolkit counts them"
     return [
@@ -314,7 +315,8 @@ def _head(column: Column) -> str:
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))
 
 
-def _doubts(row: BoardRow) -> str:
+def _list_doubts(row: BoardRow) -> str:
+    """Name what keeps a row from being ranked."""
     doubts = (
         ("part", not row.complete),
         ("limit", row.limited),

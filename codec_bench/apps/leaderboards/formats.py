@@ -201,10 +201,11 @@ def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
         MissingExtra: matplotlib is not installed.
         UserError: the folder cannot be written.
     """
-    return Drawing().write(lambda: _figure(likeness), folder, stem, HEADS, _rows(likeness))
+    return Drawing().write(lambda: _figure(likeness), folder, stem, HEADS, _likeness_rows(likeness))
 
 
-def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
+def _likeness_rows(likeness: Likeness) -> list[tuple[object, ...]]:
+    """List the correlations of column pairs, for CSV."""
     return [
         (
             likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low,

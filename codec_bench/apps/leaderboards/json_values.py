@@ -53,7 +53,7 @@ def plain_board(board: Board) -> dict[str, Any]:
         for row in board.rows
     ]  # fmt: skip
     if board.trust is not None:
-        for row, trust_values in zip(rows, _plain_trust(board, board.trust), strict=True):
+        for row, trust_values in zip(rows, _trust_values(board, board.trust), strict=True):
             row.update(trust_values)
     columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
     facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
@@ -61,11 +61,12 @@ def plain_board(board: Board) -> dict[str, Any]:
     if board.trust is not None:
         more["dispensable"] = [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]
     if board.likeness is not None:
-        more["correlations"] = _plain_likeness(board.likeness)
+        more["correlations"] = _likeness_values(board.likeness)
     return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, "judges": board.judges, **more}
 
 
-def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
+def _likeness_values(likeness: Likeness) -> dict[str, Any]:
+    """Convert correlations of columns to JSON values."""
     pairs = [
         {
             "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
@@ -76,7 +77,8 @@ def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
     return {"order": list(likeness.order), "pairs": pairs}
 
 
-def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
+def _trust_values(board: Board, trust: Trust) -> list[dict[str, Any]]:
+    """Convert a board's rank uncertainty to JSON values, by row."""
     pair = lambda span: None if span is None else list(span)  # noqa: E731
     return [
         {

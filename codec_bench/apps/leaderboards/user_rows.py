@@ -209,7 +209,7 @@ def user_rows(
         row.take(value)
         as_defined = not (other or conditions.deviations)
         row.copied |= conditions.copied and as_defined and (value.column.name, conditions.rows) not in known
-    return [_row(system, deviations, values, rules) for (system, deviations, _), values in rows.items()], ignored
+    return [_build_row(system, deviations, values, rules) for (system, deviations, _), values in rows.items()], ignored
 
 
 def _with_several_judges(results: Sequence[_Result]) -> set[tuple[str, str]]:
@@ -320,7 +320,8 @@ def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) ->
     )
 
 
-def _row(system: tuple[str, ...], deviations: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
+def _build_row(system: tuple[str, ...], deviations: tuple[str, ...], values: _Values, rules: Rules) -> BoardRow:
+    """Build the row of a system from the values of its runs."""
     parts = dict.fromkeys(values.parts.values())
     notes = [
         *deviations,

@@ -178,6 +178,7 @@ def _pairs(texts: Any) -> list[Any]:
 
 
 def _read_answer(row: Mapping[str, Any]) -> ListenerAnswer:
+    """Read a listener's answer; wrong times and texts are dropped."""
     ms, texts = row.get("ms"), row.get("texts")
     seconds = ms / 1000 if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms < 1e12 else None
     return ListenerAnswer(

@@ -85,7 +85,7 @@ def export(
 
     sheet = export_listening(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
-        by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []),
+        by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_parse_folders(audio or []),
         longest_s=longest_s,
         sound_mb=sound_mb, title=title, instructions=_text(instructions), checks=checks, gold=gold, traps=traps,
         session=session, session_minutes=session_minutes, digits=digits, loudness_lufs=loudness_lufs,
@@ -106,7 +106,8 @@ def export(
         sys.stdout.write(f"{sheet.page}\n")
 
 
-def _folders(texts: Sequence[str]) -> dict[str, str]:
+def _parse_folders(texts: Sequence[str]) -> dict[str, str]:
+    """Parse `NAME=FOLDER` texts."""
     folders = {}
     for text in texts:
         name, equals, folder = text.partition("=")

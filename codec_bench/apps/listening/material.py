@@ -213,6 +213,7 @@ def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) ->
 def _questions(
     runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[Diagnostic]
 ) -> Iterator[ListeningItem]:
+    """Yield the questions that every system answered with usable audio."""
     read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
     for name, first in read[id(runs[0])].items():

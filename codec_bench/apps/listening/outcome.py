@@ -218,7 +218,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
         *of[:2], fmean(scores) if scores else None, *_intervals(key, kind, scores, raters, _sounds(scored)),
         len(scores) if kind.answer != "decision" else len(used), len({row.rater for row in used}),
         len({row.id for row in used}),
-        fmean(valid) if excluded and valid else None, None, _choices(kind, of, used), test,
+        fmean(valid) if excluded and valid else None, None, _count_choices(kind, of, used), test,
         scale=of[2], exact_p=_exact(scores) if kind.exact and scores else None,
     )  # fmt: skip
 
@@ -268,7 +268,8 @@ def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str]
     return result
 
 
-def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[str, int] | None:
+def _count_choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[str, int] | None:
+    """Count the answers of a kind by option; None for a scale."""
     if kind.answer == "choice":
         times = Counter(row.score for row in used)
         if kind.exact:

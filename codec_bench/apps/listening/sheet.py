@@ -183,7 +183,7 @@ def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: 
         # A practice item has one trial.
         size += again * _page_bytes(files[item.id], plan, material)
         if size > plan.sound_mb * 1e6:
-            _too_large(len(selected), plan)
+            _refuse_size(len(selected), plan)
     if not selected:
         reasons = [Diagnostic("times_excluded", times=count, cause=why) for why, count in excluded.most_common()]
         raise UserError(
@@ -317,7 +317,8 @@ def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Mater
     return sum(alone + sum(base64.get(name, 0) for name in systems) for systems in trials)
 
 
-def _too_large(count: int, plan: ListeningPlan) -> None:
+def _refuse_size(count: int, plan: ListeningPlan) -> None:
+    """Raise UserError with the number of items that would fit."""
     fit = max(count - 1 - plan.training, 0)
     raise UserError(
         "page_too_large",

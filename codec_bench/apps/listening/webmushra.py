@@ -59,7 +59,7 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
             for name, content in placed.items():
                 (folder / sounds / f"{name}.wav").write_bytes(content)
                 size += len(content)
-            pages.append(_page(trial.id, list(placed), sounds, training=trial.training))
+            pages.append(_trial_page(trial.id, list(placed), sounds, training=trial.training))
         config = folder / "configs" / f"{key.sheet}.yaml"
         config.write_text(_config(key, plan, pages), encoding="utf-8")
     key_path = folder.with_name(folder.name + SUFFIX)
@@ -67,7 +67,8 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
     return written_sheet(folder, key_path, key, selection, ("16-bit WAV", size / 1e6, size / 1e6))
 
 
-def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dict[str, Any]:
+def _trial_page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dict[str, Any]:
+    """Build a page of webMUSHRA from a trial's files."""
     reference, *stimuli = files
     return {
         "type": "mushra",
@@ -141,13 +142,14 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
         if not line:
             continue
         row = dict(zip(head, line))
-        rater = _rater(row, head)
+        rater = _rater_name(row, head)
         session = (row.get("session_test_id", ""), rater, row.get("session_uuid", ""))
         sessions.setdefault(session, []).append(_rating(row))
     return [(sheet, rater, rows) for (sheet, rater, _), rows in sessions.items()]
 
 
-def _rater(row: Mapping[str, str], head: Sequence[str]) -> str:
+def _rater_name(row: Mapping[str, str], head: Sequence[str]) -> str:
+    """Return a row's rater: the first filled field, or the session id."""
     columns = head[1 : head.index("session_uuid" if "session_uuid" in head else "trial_id")]
     for name in (_RATER, *columns, "session_uuid"):
         rater_name = " ".join(row.get(name, "").split())

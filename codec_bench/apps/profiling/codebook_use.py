@@ -273,7 +273,7 @@ class RateCounter:
             "tokens_per_item": sum(s["codebooks"] for s in streams if not s["frame_rate_hz"]),
             "bits_per_token": _bits_per_token(streams),
             "streams": streams,
-            "packets": self._packets(),
+            "packets": self._packet_facts(),
         }
         reason = Diagnostic("packets")
         for key in ("entropy_coded_bps", "joint_bps"):
@@ -298,7 +298,8 @@ class RateCounter:
             "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "bits_per_token": None, "streams": [],
         }  # fmt: skip
 
-    def _packets(self) -> dict[str, Any] | None:
+    def _packet_facts(self) -> dict[str, Any] | None:
+        """Summarise the sizes of packets; None without packets."""
         if not self._packet_bytes:
             return None
         sizes = np.asarray(self._packet_bytes)

@@ -171,6 +171,7 @@ class _PhoneStream:
             self._count()
 
     def _count(self) -> None:
+        """Add the waiting items to the counts of code and phone pairs."""
         # Joining items before counting is faster than one table for each.
         if self._waiting:
             values, phones = (np.concatenate(parts, axis=-1) for parts in zip(*self._waiting, strict=True))

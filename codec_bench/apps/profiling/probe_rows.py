@@ -59,9 +59,9 @@ def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, 
         if codec["probes"]["state"] == "ok"
     ]
     tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in measured)]
-    lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in measured]
+    lines = [{"codec": text, "points": _probe_points(tasks, of, "codes")} for text, of in measured]
     if lines and tasks:
-        lines.append({"codec": "log-mel", "points": _points(tasks, measured[0][1], "mel")})
+        lines.append({"codec": "log-mel", "points": _probe_points(tasks, measured[0][1], "mel")})
         chance = [
             [index, measured[0][1][t]["chance"], None, None]
             for index, t in enumerate(tasks)
@@ -71,7 +71,8 @@ def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, 
     return {"tasks": tasks, "lines": lines if tasks else []}
 
 
-def _points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[list[Any]]:
+def _probe_points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[list[Any]]:
+    """List index, accuracy and interval of each measured task."""
     points = []
     for index, task in enumerate(tasks):
         if of[task]["state"] == "ok":

@@ -298,7 +298,7 @@ def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[
     counts = np.bincount(task.classes)
     results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),
-        "units": len(set(task.units)), "chance": _chance(task, seed, alive), "chance_draws": DRAWS,
+        "units": len(set(task.units)), "chance": _chance_accuracy(task, seed, alive), "chance_draws": DRAWS,
     }  # fmt: skip
     for name, features in (("codes", task.codes), ("mel", _spread_out(task.mel))):
         results[name] = {}
@@ -310,7 +310,8 @@ def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[
     return results
 
 
-def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
+def _chance_accuracy(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
+    """Estimate the accuracy of a linear probe on permuted codes."""
     rng, shares = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         alive()

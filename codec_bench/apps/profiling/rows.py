@@ -28,7 +28,7 @@ def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
     codecs = profile["codecs"]
     of = {name: section_of(name, rows_of(codecs, renders)) for name, renders in _TABLES.items()}
     all_sections = [of["rate"], of["codebooks"], _phones(codecs), probes_section(codecs), language_section(codecs)]
-    all_sections += [of["size"], _speed(profile), of["latency"]]
+    all_sections += [of["size"], _speed_section(profile), of["latency"]]
     all_sections += [build(codecs) for build in (stability, loss, first_codebooks, rounded, swap)]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
@@ -160,7 +160,8 @@ def _with_chance(key: str, phones: Mapping[str, Any]) -> str:
     return f"{_spread(phones, key, 100, '{:.1f}')}; chance {_spread(phones, f'{key}_chance', 100, '{:.1f}')}"
 
 
-def _speed(profile: Mapping[str, Any]) -> ProfileSection:
+def _speed_section(profile: Mapping[str, Any]) -> ProfileSection:
+    """Build the section of speeds, by codec and device."""
     codecs = profile["codecs"]
     rows = rows_of(
         codecs,

@@ -67,6 +67,7 @@ class RemoteScorer:
         self.close()
 
     def _score(self, item: Item | Mapping[str, Any]) -> Result:
+        """Score one item by the service."""
         reply = self._send("POST", "/v1/score", as_item(item))
         scores = {
             name: Score(
@@ -130,6 +131,7 @@ class RemoteScorer:
 
 
 def _error_of(error: urllib.error.HTTPError) -> UserError:
+    """Convert an HTTP error of the service to the exception of its code."""
     try:
         problem = json.loads(error.read())["error"]
         code, message = str(problem["code"]), str(problem["message"])

@@ -96,6 +96,7 @@ class Recorder:
         return writer
 
     def _write(self) -> None:
+        """Append the waiting records; after a failure the record is incomplete."""
         with self._lock:
             records, self._waiting = self._waiting, []
         try:
@@ -107,6 +108,7 @@ class Recorder:
             self._on_fault(str(error))
 
     def _finish(self) -> None:
+        """Mark a complete record as finished, and close it."""
         if self._is_whole:
             with suppress(UserError):  # the disk is full: the record stays one of an unfinished run
                 self._writer.set_meta(finished=_now(), state="finished")

@@ -242,6 +242,7 @@ class Service:
         return self.scorer.drop_reference(id)
 
     async def _reward(self, item: Item) -> Any:
+        """Compute the reward of an item; raises BadItem without one."""
         if self.reward is None:
             raise BadItem(Diagnostic("no_reward_computed"), code="no_reward", hint="start it with --reward")
         try:

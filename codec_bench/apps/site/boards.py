@@ -179,7 +179,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
     control = entries[-1].get("control")
     if not control:  # what was answered under a control is no result, so that none is the best
         mark_best(rows, order, {entry["key"]: entry for entry in entries}, site)
-    heads = [_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
+    heads = [_column_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
     return {
         **first,
         "samples": max(entry["board"]["samples"] for entry in entries),
@@ -235,7 +235,8 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.7g}")
 
 
-def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _column_head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Build a column's head from the estimates of its protocol."""
     column = [
         Estimate(held["value"], held["ci95"])
         for entry in entries

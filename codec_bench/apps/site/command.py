@@ -61,12 +61,13 @@ def _check(runs: list[Path], as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in conflicts])
     else:
-        _print(conflicts)
+        _print_conflicts(conflicts)
     if conflicts:
         raise typer.Exit(3)
 
 
-def _print(conflicts: Sequence[Contradiction]) -> None:
+def _print_conflicts(conflicts: Sequence[Contradiction]) -> None:
+    """Print the runs that contradict each other, with their intervals."""
     if not conflicts:
         talk("no runs contradict each other")
         return

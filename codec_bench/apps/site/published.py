@@ -25,7 +25,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     trust, like = board.trust, board.likeness
     rows = []
     for n, row in enumerate(board.rows):
-        cells = _row(row, board, keys)
+        cells = _row_values(row, board, keys)
         if trust is not None:
             rank = trust.robustness[n]
             cells |= {
@@ -57,7 +57,8 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(row: BoardRow, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
+def _row_values(row: BoardRow, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
+    """Convert a board's row to the JSON values of the page."""
     cells = [str(row.cells[c.name]) if c.name in row.cells else row.judged.get(c.name) for c in board.columns]
     return {
         "name": row.name,

@@ -50,7 +50,7 @@ class Prices:
     @classmethod
     def parse(cls, listed: Mapping[str, Any] | None) -> Prices:
         """Parse the `prices` of a model's config."""
-        day, until = (_day(name, (listed or {}).get(name)) for name in ("date", "until"))
+        day, until = (_parse_date(name, (listed or {}).get(name)) for name in ("date", "until"))
         source = None if not listed or listed.get("source") is None else str(listed["source"])
         listed = {kind: price for kind, price in (listed or {}).items() if kind not in ("date", "until", "source")}
         for kind, price in listed.items():
@@ -225,7 +225,8 @@ class Prices:
         return tuple(out)
 
 
-def _day(name: str, value: Any) -> Date | None:
+def _parse_date(name: str, value: Any) -> Date | None:
+    """Parse a price's date; raises UserError."""
     if value is None or isinstance(value, Date):
         return value
     try:

@@ -144,6 +144,7 @@ class Client(RetryPolicy):
             raise Retryable(Diagnostic("no_complete_answer", limit_s=self.patience.timeout_s), slow=True) from None
 
     def _url(self, path: str) -> yarl.URL:
+        """Return the parsed URL of a path, parsed once."""
         url = self._urls.get(path)
         if url is None:
             import yarl

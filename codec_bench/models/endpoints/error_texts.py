@@ -96,7 +96,7 @@ def _in_body(body: str) -> float | None:
     """Return the seconds to wait that an error body states, or None."""
     body = body[:_LONGEST]
     try:
-        delays = [value for value in _values(parse_json(body), "retryDelay") if isinstance(value, str)]
+        delays = [value for value in _find_values(parse_json(body), "retryDelay") if isinstance(value, str)]
     except ValueError:
         delays = []
     for delay in delays:
@@ -106,14 +106,15 @@ def _in_body(body: str) -> float | None:
     return parse_duration(match[1].replace(" ", "")) if match else None
 
 
-def _values(body: Any, name: str) -> Iterator[Any]:
+def _find_values(body: Any, name: str) -> Iterator[Any]:
+    """Yield the values of a key at any depth."""
     if isinstance(body, dict):
         if name in body:
             yield body[name]
         body = list(body.values())
     if isinstance(body, list):
         for node in body:
-            yield from _values(node, name)
+            yield from _find_values(node, name)
 
 
 _OBJECTS = re.compile(

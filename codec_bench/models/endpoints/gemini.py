@@ -92,7 +92,7 @@ class Gemini(BatchableModel):
             reply = await self.client.send("POST", path, read_json, content=sent, headers=JSON)
         finally:
             for digest in sounds:
-                await (await self._store()).release(digest)
+                await (await self._open_files()).release(digest)
         return self.read_body(reply.value, reply.about())
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
@@ -112,7 +112,7 @@ class Gemini(BatchableModel):
             return bytes(body)
         sent = await self._uploaded(body)
         for digest in body.sounds:
-            (await self._store()).keep(digest)
+            (await self._open_files()).keep(digest)
         return sent
 
     async def close(self) -> None:
@@ -166,6 +166,7 @@ class Gemini(BatchableModel):
         return body
 
     def _content_part(self, item: str | Sound, sounds: dict[str, bytes] | None) -> dict[str, Any]:
+        """Convert a text or sound to a part, with sounds inline or by reference."""
         if isinstance(item, str):
             return {"text": item}
         if sounds is not None:
@@ -176,13 +177,14 @@ class Gemini(BatchableModel):
         return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(item)}}
 
     async def _uploaded(self, body: LongBody) -> bytes:
-        files, sent = await self._store(), bytes(body)
+        files, sent = await self._open_files(), bytes(body)
         for digest, data in body.sounds.items():
             stored = await files.sound(data, digest)
             sent = sent.replace(f"{SOUND_PREFIX}{digest}".encode(), stored.uri.encode())
         return sent
 
-    async def _store(self) -> GeminiFiles:
+    async def _open_files(self) -> GeminiFiles:
+        """Return the store of uploaded files, started once."""
         async with self._files_lock:
             if self._files is None:
                 files = GeminiFiles(transfer_client(self, root_of(self.base_url)), version_of(self.base_url))

@@ -70,7 +70,7 @@ class GeminiFiles:
         async with self._locks.setdefault(digest, asyncio.Lock()):
             held = self._held.get(digest)
             if held is None or held[0].until_s - time() < SPARE_S:
-                self._held[digest] = (await self._placed(data, f"cb-{digest}"), len(data))
+                self._held[digest] = (await self._find_or_upload(data, f"cb-{digest}"), len(data))
             self._held.move_to_end(digest)
             return self._held[digest][0]
 
@@ -103,7 +103,8 @@ class GeminiFiles:
             await self.delete(stored.name)
         await self._client.close()
 
-    async def _placed(self, content: bytes, name: str) -> Stored:
+    async def _find_or_upload(self, content: bytes, name: str) -> Stored:
+        """Return the stored file of this name, uploaded if needed."""
         stored = await self._find(name)
         if stored is not None:
             return stored
@@ -113,6 +114,7 @@ class GeminiFiles:
             return await self._find(name) or await self._uploaded(content, "audio/wav", None)
 
     async def _find(self, name: str) -> Stored | None:
+        """Find a usable stored file; deletes failed and expiring ones."""
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
         except (Retryable, RequestFailed, Denied):

@@ -158,12 +158,13 @@ class JsonEndpoint(JsonModel):
         text = (texts[-1] if self.pieces_text == "last" else "".join(texts)) if texts else None
         if text is not None and self.text_after is not None:
             text = text.rpartition(self.text_after)[2]
-        audio = None if self.audio_path is None else self._audio(pieces, self.audio_path)
+        audio = None if self.audio_path is None else self._join_audio(pieces, self.audio_path)
         if text is None and audio is None:
             raise KeyError(self.text_path or self.audio_path)
         return Response(text=text, audio=audio, notes=() if text or audio else (EMPTY,))
 
-    def _audio(self, pieces: list[Any], path: str) -> Audio | None:
+    def _join_audio(self, pieces: list[Any], path: str) -> Audio | None:
+        """Join the audio of all documents; None without audio."""
         parts = []
         for document in pieces:
             sound = value_at(document, path)

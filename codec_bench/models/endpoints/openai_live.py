@@ -129,7 +129,7 @@ class OpenAiLive(SocketModel):
         listener = asyncio.create_task(listen())
         try:
             await socket.send(events[0])
-            await _first(listener, started.wait())
+            await _wait_ready(listener, started.wait())
             for chunk in events[1:]:
                 await self._send(socket, chunk, listener, spoke)
             spoke.question_s = spoke.sent_s
@@ -178,7 +178,7 @@ class _Spoke:
 
     def note(self, words: list[str], sounds: list[str]) -> None:
         """Note received text and audio."""
-        if any(words) or any(map(_audible, sounds)):
+        if any(words) or any(map(_is_audible, sounds)):
             self.last_s = self.sent_s
 
     def is_over(self) -> bool:
@@ -191,7 +191,8 @@ class _Spoke:
         return self.sent_s - self.last_s >= QUIET_S
 
 
-async def _first(listener: asyncio.Task[None], ready: Any) -> None:
+async def _wait_ready(listener: asyncio.Task[None], ready: Any) -> None:
+    """Wait until ready; raises Retryable if the session ends before."""
     waiting = asyncio.ensure_future(ready)
     await asyncio.wait({listener, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if listener.done():
@@ -200,7 +201,8 @@ async def _first(listener: asyncio.Task[None], ready: Any) -> None:
         raise Retryable(Diagnostic("session_closed_early"))
 
 
-def _audible(sound: str) -> bool:
+def _is_audible(sound: str) -> bool:
+    """Whether base64-coded PCM has a sample above the threshold."""
     try:
         data = from_base64(sound)
     except AudioError:

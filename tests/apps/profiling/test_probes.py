@@ -151,6 +151,6 @@ def test_chance_is_what_uninformative_codes_reach_where_speakers_differ():
         codes = probes._sparse(np.ones(600), np.arange(600), rng.integers(0, 32, 600), 600)
         task = probes._ProbeItems(codes, np.zeros((600, 2)), classes, speakers, [str(one) for one in speakers])
         reached.append(classifiers.predict_correct(codes, classes, speakers, hidden=0, seed=draw).mean())
-        chances.append(probes._chance(task, draw, lambda: None))
+        chances.append(probes._chance_accuracy(task, draw, lambda: None))
     assert np.mean(reached) < 0.12 < np.bincount(classes).max() / 600, "the share of the commonest class is no chance"
     assert np.mean(chances) == pytest.approx(np.mean(reached), abs=0.015)

@@ -95,7 +95,7 @@ def collect(
         "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in playable],
         "versions": profile["versions"],
         "settings": options["settings"],
-        "infos": [(text, _info(profile["codecs"][name]["info"])) for text, name in zip(labels, names)],
+        "infos": [(text, _info_facts(profile["codecs"][name]["info"])) for text, name in zip(labels, names)],
         "declared_keys": _DECLARED,
         "not_counted": _not_counted(profile, labels),
     }
@@ -238,7 +238,8 @@ def _or_dash(value: float | None, form: str, factor: float = 1) -> str:
     return "–" if value is None else form.format(factor * value)
 
 
-def _info(info: Mapping[str, Any]) -> dict[str, str]:
+def _info_facts(info: Mapping[str, Any]) -> dict[str, str]:
+    """Format a codec's declared facts; empty if they are not known."""
     if info["state"] != "ok":
         return {}
     facts = {

@@ -132,10 +132,11 @@ class Qwen3Omni(Omni):
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
         """Stack rows, with spectrograms padded to the longest and masked."""
         longest = max((r.inputs["input_features"].shape[2] for r in rows if "input_features" in r.inputs), default=0)
-        return super().collate([FamilyRow(_to_length(row.inputs, longest), row.group) for row in rows])
+        return super().collate([FamilyRow(_pad_inputs(row.inputs, longest), row.group) for row in rows])
 
 
-def _to_length(inputs: Mapping[str, Any], longest: int) -> dict[str, Any]:
+def _pad_inputs(inputs: Mapping[str, Any], longest: int) -> dict[str, Any]:
+    """Pad the audio features and their mask to a length."""
     import torch
 
     return {

@@ -57,7 +57,7 @@ class Voice(Family):
     def load(self) -> None:
         """Load network, processor, and the codec that the processor names."""
         self.codec = self._codec()
-        self.processor = self._processor()
+        self.processor = self._load_processor()
         if self.codec is not None:  # only now: transformers copies it when it makes the processor
             self.codec.to(self.loading.device)
         loader = As(self.net_class, self.loading.dtype)
@@ -74,7 +74,8 @@ class Voice(Family):
         model_type = read_config(codec.folder)["model_type"]
         return load_net(As(self.codec_name, "float32"), codec.folder, model_type, "cpu")
 
-    def _processor(self) -> Any:
+    def _load_processor(self) -> Any:
+        """Load feature extractor and tokeniser as one processor."""
         import transformers
 
         folder = str(self.loading.folder)
