@@ -18,17 +18,12 @@ from codec_bench.engine import pool
 from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
 
-REQUESTS = [
-    "--codec",
-    "unprocessed,opus-12k",
-    "--data",
-    "embedded",
-    "--metrics",
-    "stoi,pesq_wb,si_sdr,bitrate",
-    "--no-cache",
-    "--no-check",
-]
-SMALL = ("--limit", "4")
+REQUESTS = ["--codec", "unprocessed,opus-12k", "--data", "embedded", "--no-cache", "--no-check"]
+METRICS = "stoi,pesq_wb,si_sdr,bitrate"
+SMALL = ("--limit", "4", "--metrics", METRICS)
+WAITING = Path(__file__).parent / "assets" / "own_code.py:WaitsForEach"
+LASTING = ("--limit", "10", "--metrics", f"{METRICS},{WAITING}")
+"""A run of 20 items that takes three seconds on a fast machine too: there is a middle to stop it in."""
 
 
 def arguments(out, *more):
@@ -51,7 +46,7 @@ def undisturbed(tmp_path_factory) -> tuple[dict, float]:
     finished item to its end.
     """
     folder = tmp_path_factory.mktemp("calm") / "run"
-    process = start(folder)
+    process = start(folder, *LASTING)
     while process.poll() is None and not finished(folder):
         time.sleep(0.05)
     started = time.monotonic()
@@ -73,7 +68,7 @@ def finished(folder) -> int:
         return 0
 
 
-def complete(run: Run) -> dict:
+def complete(run: Run, metrics: int = 5) -> dict:
     db = sqlite3.connect(run.folder / "run.sqlite")
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     rows = [(s.system, s.id, s.metric, s.value, s.status) for s in run.scores()]
@@ -81,7 +76,7 @@ def complete(run: Run) -> dict:
     assert len(keys) == len(set(keys)), "a row is doubled"
     counts = run.counts()
     assert counts["finished"] == counts["items"]
-    assert len(rows) == counts["items"] * 4, "a row is lost"
+    assert len(rows) == counts["items"] * metrics, "a row is lost"
     return {r[:3]: r[3:] for r in rows}
 
 
@@ -107,9 +102,9 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
     seen, grew = 0, 0
     for attempt in range(kills):
         # Alternately the whole run and one of its workers is killed, at a moment nobody chose.
-        process = start(folder, "--workers", "2")
+        process = start(folder, *LASTING, "--workers", "2")
         started = time.monotonic()
-        pause = rng.uniform(0.0, min(0.8, takes_s / 5))  # on a fast machine too, there is something left to do
+        pause = rng.uniform(0.0, min(0.8, takes_s / 5))  # there is something left to do
         while process.poll() is None and finished(folder) <= seen and time.monotonic() - started < 300:
             time.sleep(0.05)
         time.sleep(pause)
@@ -123,7 +118,7 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
         assert now >= seen
         grew += now > seen
         seen = now
-    code, err = run(folder)
+    code, err = run(folder, *LASTING)
     assert code == 0, err
     assert complete(open_run(folder)) == calm
     assert grew >= 2, "the run was never killed in its middle, so nothing was shown"
@@ -149,7 +144,7 @@ def test_a_full_disk_stops_the_run_and_room_continues_it(tmp_path):
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
         code, err = run(disk / "run", *SMALL)
         assert code == 0, err
-        complete(open_run(disk / "run"))
+        complete(open_run(disk / "run"), metrics=4)
         assert (disk / "run" / "report.html").is_file()
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
@@ -167,11 +162,11 @@ def test_two_processes_on_one_folder(tmp_path):
     assert first.returncode == 0, waiting
     assert code == 2
     assert "is being written by another process" in err
-    complete(open_run(tmp_path / "run"))
+    complete(open_run(tmp_path / "run"), metrics=4)
 
 
 def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
-    process = start(tmp_path / "run", forks=False)  # as the product starts both
+    process = start(tmp_path / "run", *LASTING, forks=False)  # as the product starts both
     deadline = time.monotonic() + 300
     while not finished(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -186,7 +181,7 @@ def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, calm):
-    process = start(tmp_path / "run")
+    process = start(tmp_path / "run", *LASTING)
     deadline = time.monotonic() + 300
     while not finished(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -195,8 +190,8 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, calm):
     assert process.returncode == 130
     assert "Traceback" not in err
     retained = finished(tmp_path / "run")
-    assert retained > 0 and f"stopped; {retained} of 64 items are finished and recorded in {tmp_path / 'run'}" in err
+    assert retained > 0 and f"stopped; {retained} of 20 items are finished and recorded in {tmp_path / 'run'}" in err
     assert "continue with: codec-bench eval --codec unprocessed,opus-12k" in err
-    code, err = run(tmp_path / "run")
+    code, err = run(tmp_path / "run", *LASTING)
     assert code == 0, err
     assert complete(open_run(tmp_path / "run")) == calm

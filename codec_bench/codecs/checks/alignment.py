@@ -114,7 +114,8 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
     size = quick_size(length + longest + 1)
     spectra = [np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate)]
     if rate_hz is not None:
-        spectra = [spectrum * _weights(size, rate_hz) for spectrum in spectra]
+        weights = _weights(size, rate_hz)
+        spectra = [spectrum * weights for spectrum in spectra]
     power = float(np.sqrt(np.prod([(np.abs(spectrum) ** 2).sum() for spectrum in spectra])))
     if power == 0.0:
         return DelayEstimate(0.0, 0.0)

@@ -194,6 +194,14 @@ class SlowToLoad(Loudness):
         mark.unlink()
 
 
+class WaitsForEach(Loudness):
+    """Waits over each item, so a run lasts as long on every machine."""
+
+    def _one(self, item):
+        time.sleep(0.15)
+        return super()._one(item)
+
+
 class RaisesForQuiet(Loudness):
     """Raises in the middle of a batch."""
 
