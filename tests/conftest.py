@@ -23,6 +23,7 @@ import forked
 import hidden_programs
 import hypothesis
 import pytest
+from _pytest.runner import runtestprotocol
 from page_in_browser import browser  # noqa: F401
 
 from codec_bench.machine.environment import cpu_count, resident_bytes
@@ -51,6 +52,8 @@ LARGE_PIECE = 32 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages
 of its own.
 """
+QUICK_S = 0.1
+"""Setups and teardowns that take longer are reported even if they passed."""
 HELD = pytest.StashKey[int]()
 """The least that this process has held since it last gave memory back."""
 AFTER_FILE = pytest.StashKey[int]()
@@ -367,9 +370,9 @@ def rng():
     return np.random.default_rng(20260101)
 
 
-@pytest.fixture(autouse=True)
-def _no_network(request, monkeypatch):
-    """Refuses every connection that leaves the machine."""
+@pytest.fixture(scope="session", autouse=True)
+def _no_network():
+    """Refuses every connection that leaves the machine, also in fixtures that tests share."""
     connect = socket.socket.connect
 
     def guarded(self, address):
@@ -379,7 +382,9 @@ def _no_network(request, monkeypatch):
             return connect(self, address)
         raise OSError(f"a test tried to reach {address}: tests use no network")
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded)
+        yield
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -433,6 +438,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("there is no NVIDIA GPU")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Leave setups and teardowns that were quick and passed out of the reports.
+
+    Sending three reports to the main process takes as long as a small test.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.pluginmanager.has_plugin("timed tests"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed or report.duration >= QUICK_S:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -21,7 +21,7 @@ from codec_bench.store.record import Run
 REQUESTS = ["--codec", "unprocessed,opus-12k", "--data", "embedded", "--no-cache", "--no-check"]
 METRICS = "stoi,pesq_wb,si_sdr,bitrate"
 SMALL = ("--limit", "4", "--metrics", METRICS)
-WAITING = Path(__file__).parent / "assets" / "own_code.py:WaitsForEach"
+WAITING = Path(__file__).parent / "assets" / "custom_code.py:WaitsForEach"
 LASTING = ("--limit", "10", "--metrics", f"{METRICS},{WAITING}")
 """A run of 20 items that takes three seconds on a fast machine too: there is a middle to stop it in."""
 
