@@ -214,6 +214,11 @@ def _describe_mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> Diag
     return Diagnostic("wrong_field", name=name, message=mistake_of(error))
 
 
+def invalid_value(code: str, **parameters: Any) -> ValueError:
+    """The error of a schema's validator, which `fit` shows with its code."""
+    return ValueError(Diagnostic(code, **parameters))
+
+
 def mistake_of(error: Mapping[str, Any]) -> str:
     """What pydantic finds wrong with a value: the code of the validator that refused it, or pydantic's words."""
     carried = next(iter(getattr(error.get("ctx", {}).get("error"), "args", ())), None)
@@ -233,6 +238,7 @@ __all__ = [
     "Lines",
     "config_names",
     "fit",
+    "invalid_value",
     "load_mapping",
     "load_yaml",
     "load_yaml_with_lines",

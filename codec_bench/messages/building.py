@@ -4,6 +4,17 @@ from __future__ import annotations
 
 SENTENCES = {
     "error": {
+        "writer_missing": "'writer' names the model that writes, and is missing",
+        "writer_unused": "nothing is written by a model here; leave 'writer' out",
+        "most_below_least": "most_s is {most_s} and less than least_s, {least_s}",
+        "uniform_order": "the first number of 'uniform' is {first}, and the second is lower",
+        "voices_alike": "two voices have the same name",
+        "no_recogniser_to_check": "checks.recognisers names no model; what is synthesised is read back",
+        "recorded_or_synthesised": "expected either 'recorded', or 'synthesiser' and 'voices'",
+        "texts_need_options": "expected texts with options, and without a dialogue",
+        "question_missing": (
+            "texts.question may be null only for texts without options that a template reads from 'fields'"
+        ),
         "answer_names_no_option": "the answer names no option",
         "answer_not_one_option": "the answer '{answer}' is {options} of the options; expected one",
         "answer_without_measured": "the answer does not name what was measured",

@@ -10,8 +10,24 @@ def _does_not_fit(path: str, mistakes: str | Sequence[str], more: int = 0) -> st
     return f"'{path}' does not fit: " + "; ".join([*listed, *([f"and {more} more"] if more else [])])
 
 
+def _one_of(fields: Sequence[str]) -> str:
+    *others, last = (f"'{field}'" for field in fields)
+    return (
+        f"expected either {others[0]} or {last}"
+        if len(fields) == 2
+        else f"expected one of {', '.join(others)} and {last}"
+    )
+
+
+def _any_of(fields: Sequence[str]) -> str:
+    *others, last = (f"'{field}'" for field in fields)
+    return f"expected {', '.join(others)}, {last} or both"
+
+
 SENTENCES = {
     "error": {
+        "one_of_fields": _one_of,
+        "any_of_fields": _any_of,
         "option_value": "{option} is {value}; expected {expected}",
         "option_holds": "{option} holds {value}; expected {expected}",
         "not_an_option": "'{option}' is no option of {command}",

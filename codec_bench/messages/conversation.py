@@ -27,6 +27,10 @@ SENTENCES = {
         "no_sound_or_answer": "it has no sound or no expected answer",
     },
     "error": {
+        "pause_at_end": "'say' begins or ends with a pause; a pause lies between two sounds",
+        "fields_of_recording": "'said' and 'backchannels' belong to a 'recording'",
+        "first_turn_time": "the first turn has no answer before it; give it 'at_s'",
+        "id_twice": "the id '{id}' stands twice",
         "no_run_to_mark": "no run is named to be scored again",
         "judge_without_text_answers": "the model '{model}' does not answer texts in text, so it cannot judge",
         "folder_of_other_run": "'{folder}' holds another run: {differences} differs",

@@ -119,6 +119,21 @@ SENTENCES = {
         "no_answers_to_score": "'{folder}' holds no answers to score",
         "at_place": _at_place,
         # Fields.
+        "wordings_alike": "two of the wordings are the same",
+        "last_message_role": "the last message must be the user's",
+        "wordings_of_parts": "several parts have wordings; expected one at most",
+        "wordings_of_field": "a field has wordings; only a message may have them",
+        "rounds_without_sound": "'rounds' is '{sound}', and the last message gives no sound of that name",
+        "pattern_no_expression": "the pattern '{pattern}' is no regular expression: {cause}",
+        "pattern_groups": "the pattern '{pattern}' has {groups} groups; expected one, which is the speaker",
+        "join_without_table": "'join' needs a table of a 'repository'",
+        "layout_needs": lambda layout, field, known="": (
+            f"the layout '{layout}' needs '{field}'" + (f": {known}" if known else "")
+        ),
+        "configs_of_no_table": "'configs' is for tables, and replaces 'config'",
+        "no_base_language": "'{language}' is no base code of a language; expected {expected}",
+        "fields_not_json": "'fields' has a value that JSON cannot hold: {cause}",
+        "prompt_of_kind": "a benchmark of kind 'codec' must have no prompt, and every other benchmark needs one",
         "not_a_mapping": "expected a mapping of names to values",
         "unknown_field": _unknown_field,
         "missing_field": "the field '{name}' is missing",

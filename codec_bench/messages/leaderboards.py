@@ -4,6 +4,10 @@ from __future__ import annotations
 
 SENTENCES = {
     "error": {
+        "columns_alike": "two columns have the name {columns}",
+        "mean_of_no_group": "means names the group '{group}', which no column is in",
+        "view_of_no_column": "the view '{view}' names no column {columns}",
+        "view_of_units": "the view '{view}' takes the mean of columns in different units",
         "board_benchmark_unknown": (
             "'{file}': the column '{column}' names the benchmark '{benchmark}', which is missing"
         ),

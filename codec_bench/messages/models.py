@@ -80,6 +80,7 @@ SENTENCES = {
         "processor_refused": "the processor cannot take it: {type}: {message}",
         "worker_answer": "the worker's answer cannot be used: {message}",
         "worker_request": "the request cannot be sent to a worker: {message}",
+        "model_kind_unknown": "'{kind}' is not a kind of model; known: {known}",
         "likelihood_model": "the model '{model}' says how likely a sound is, and gives no answers",
         "no_sound_to_weigh": "the request has no sound '{name}' to weigh",
         "likelihood_not_finite": "the log-likelihood of the sound '{name}' is {value!r}; expected a finite number",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SENTENCES = {
     "error": {
+        "clip_order": "clip is [low, high]",
         "service_unreachable": "{url} cannot be reached: {cause}",
         "token_variable_empty": "the environment variable {variable} is empty",
         "host_without_token": "--host {host} lets other machines in, and there is no token",

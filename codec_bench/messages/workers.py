@@ -11,6 +11,9 @@ def _end_of(log: str) -> str:
 
 SENTENCES: dict[str, dict[str, Sentence]] = {
     "error": {
+        "requirements_or_lock": (
+            "expected either 'requirements' or 'lock', and not both; 'requirements: []' is no packages"
+        ),
         "worker_not_started": "the worker '{worker}' cannot be started: {cause}",
         "worker_closed": "the worker '{worker}' was closed",
         "worker_reply_unreadable": lambda worker, cause, log: (

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
+from codec_bench.config import SUFFIX, config_names, fit, invalid_value, load_yaml, read_config
 from codec_bench.config.registry import Registry, is_custom_code, load_attribute
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
@@ -92,7 +92,7 @@ class ModelConfig(ModelFacts):
     @classmethod
     def _is_known(cls, kind: str) -> str:
         if kind not in KINDS:
-            raise ValueError(f"'{kind}' is not a kind of model; known: {', '.join(KINDS)}")
+            raise invalid_value("model_kind_unknown", kind=kind, known=", ".join(KINDS))
         return kind
 
 

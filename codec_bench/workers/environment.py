@@ -24,7 +24,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from codec_bench.config import SUFFIX, fit, load_yaml, read_config
+from codec_bench.config import SUFFIX, fit, invalid_value, load_yaml, read_config
 from codec_bench.config.paths import cache_folder
 from codec_bench.messages.errors import MissingExtra, UserError
 
@@ -60,9 +60,7 @@ class EnvFile(BaseModel):
     @model_validator(mode="after")
     def _one_list(self) -> EnvFile:
         if (self.requirements is None) == (self.lock is None):
-            raise ValueError(
-                "expected either 'requirements' or 'lock', and not both; 'requirements: []' is no packages"
-            )
+            raise invalid_value("requirements_or_lock")
         return self
 
 

@@ -35,7 +35,7 @@ PACKAGE = Path(codec_bench.__file__).parent
 SOURCES = "".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")))
 MAKERS = {
     **{name: set() for name in re.findall(r"^class (\w+)\((?:User|Audio|Weights)Error\)", SOURCES, re.MULTILINE)},
-    **{name: set() for name in ("UserError", "Diagnostic", "Note")},
+    **{name: set() for name in ("UserError", "Diagnostic", "Note", "invalid_value")},
     "on_disk": {"cause"},
 }
 for own_constructor in ("UnknownName", "MissingExtra", "DeviceFull", "WeightsMissing", "BadItem", "NoReward"):

@@ -89,14 +89,20 @@ def test_lines_that_may_mean_another_thing_tomorrow(line):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("version: 1\nsummary: x", {"mistakes": Containing("either 'requirements' or 'lock'")}),
+        ("version: 1\nsummary: x", {"mistakes": {"code": "wrong_field", "message": "requirements_or_lock"}}),
         (
             "version: 1\nsummary: x\nrequirements: [a==1]\nlock: b",
-            {"mistakes": Containing("either 'requirements' or 'lock'")},
+            {"mistakes": {"code": "wrong_field", "message": "requirements_or_lock"}},
         ),
-        ("version: 2\nsummary: x\nrequirements: [a==1]", {"mistakes": Containing("version")}),
-        ("version: 1\nsummary: x\nrequirements: [a==1]\npyhton: '3.1'", {"mistakes": Containing("pyhton")}),
-        ("version: 1\nsummary: x\nrequirements: [a==1]\npython: --help", {"mistakes": Containing("python")}),
+        ("version: 2\nsummary: x\nrequirements: [a==1]", {"mistakes": {"code": "wrong_field", "name": "version"}}),
+        (
+            "version: 1\nsummary: x\nrequirements: [a==1]\npyhton: '3.1'",
+            {"mistakes": {"code": "unknown_field", "name": "pyhton"}},
+        ),
+        (
+            "version: 1\nsummary: x\nrequirements: [a==1]\npython: --help",
+            {"mistakes": {"code": "wrong_field", "name": "python"}},
+        ),
         (
             "version: 1\nsummary: x\nrequirements: [a]",
             {"code": "package_not_pinned", "lock": Containing("mine"), "line": "a"},

@@ -17,7 +17,7 @@ from codec_bench.apps.building.recipe_base import AnyDraw, BaseRecipe, Draw, For
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe, Used
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import Strict
-from codec_bench.config import config_names, load_yaml_with_lines
+from codec_bench.config import config_names, invalid_value, load_yaml_with_lines
 from codec_bench.messages.errors import UnknownName, UserError
 
 
@@ -117,12 +117,12 @@ class DescribedRecipe(BaseRecipe):
     def _check_complete(self) -> Self:
         """Validate that classes, written questions and the writer model fit together."""
         if (self.classes is None) == (self.written is None):
-            raise ValueError("expected either 'classes' or 'written'")
+            raise invalid_value("one_of_fields", fields=["classes", "written"])
         needs_writer = self.written is not None or (self.classes is not None and self.classes.others == "written")
         if needs_writer and self.writer is None:
-            raise ValueError("'writer' names the model that writes, and is missing")
+            raise invalid_value("writer_missing")
         if not needs_writer and self.writer is not None:
-            raise ValueError("nothing is written by a model here; leave 'writer' out")
+            raise invalid_value("writer_unused")
         return self
 
     @property
@@ -158,7 +158,7 @@ class Excerpt(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> Excerpt:
         if self.most_s < self.least_s:
-            raise ValueError(f"most_s is {self.most_s} and less than least_s, {self.least_s}")
+            raise invalid_value("most_below_least", most_s=self.most_s, least_s=self.least_s)
         return self
 
 
@@ -193,7 +193,7 @@ class Questions(Strict):
     @model_validator(mode="after")
     def _some(self) -> Questions:
         if self.louder is None and self.ahead is None:
-            raise ValueError("expected 'louder', 'ahead' or both")
+            raise invalid_value("any_of_fields", fields=["louder", "ahead"])
         return self
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.schema import Strict
+from codec_bench.config import invalid_value
 
 UNIT = "unit"
 """The column that names dependent items where duplicates stay."""
@@ -21,9 +22,9 @@ class Draw(Strict):
     @model_validator(mode="after")
     def _one(self) -> Draw:
         if (self.uniform is None) == (self.choice is None):
-            raise ValueError("expected either 'uniform' or 'choice'")
+            raise invalid_value("one_of_fields", fields=["uniform", "choice"])
         if self.uniform is not None and self.uniform[0] > self.uniform[1]:
-            raise ValueError(f"the first number of 'uniform' is {self.uniform[0]}, and the second is lower")
+            raise invalid_value("uniform_order", first=self.uniform[0])
         return self
 
     def sample(self, random: Any) -> float:

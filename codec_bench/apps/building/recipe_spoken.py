@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from codec_bench.apps.building.recipe_base import AnyDraw, BaseRecipe, Draw, Form
 from codec_bench.benchmark.definition.schema import Strict
+from codec_bench.config import invalid_value
 
 Gender = Literal["female", "male"]
 
@@ -92,7 +93,7 @@ class RecipeVoice(Strict):
 
 def _other_names(voices: tuple[RecipeVoice, ...] | str) -> tuple[RecipeVoice, ...] | str:
     if not isinstance(voices, str) and len({voice.name for voice in voices}) < len(voices):
-        raise ValueError("two voices have the same name")
+        raise invalid_value("voices_alike")
     return voices
 
 
@@ -209,13 +210,11 @@ class SpokenRecipe(Speech):
     def _fitting(self) -> SpokenRecipe:
         """Validate that template, dialogue, questions and recognisers fit together."""
         if (self.template is None) == (self.texts.dialogue is None):
-            raise ValueError("expected 'template', or 'dialogue' among the texts")
+            raise invalid_value("any_of_fields", fields=["template", "texts.dialogue"])
         if self.texts.question is None and (self.template is None or self.texts.choices is not None):
-            raise ValueError(
-                "texts.question may be null only for texts without options that a template reads from 'fields'"
-            )
+            raise invalid_value("question_missing")
         if not self.checks.recognisers:
-            raise ValueError("checks.recognisers names no model; what is synthesised is read back")
+            raise invalid_value("no_recogniser_to_check")
         return self
 
     @property
@@ -288,11 +287,11 @@ class JoinedRecipe(Speech):
     def _fitting(self) -> JoinedRecipe:
         """Validate that recordings or synthesis, recognisers and options fit together."""
         if (self.recorded is None) == (self.synthesiser is None) or (self.synthesiser is None) != (self.voices is None):
-            raise ValueError("expected either 'recorded', or 'synthesiser' and 'voices'")
+            raise invalid_value("recorded_or_synthesised")
         if self.synthesiser is not None and not self.checks.recognisers:
-            raise ValueError("checks.recognisers names no model; what is synthesised is read back")
+            raise invalid_value("no_recogniser_to_check")
         if self.texts.choices is None or self.texts.dialogue is not None:
-            raise ValueError("expected texts with options, and without a dialogue")
+            raise invalid_value("texts_need_options")
         return self
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.schema import Strict
-from codec_bench.config import fit, load_yaml
+from codec_bench.config import fit, invalid_value, load_yaml
 from codec_bench.messages.errors import UserError
 
 EMBEDDED = "embedded"
@@ -44,7 +44,7 @@ class UtteranceSpec(Strict):
     @model_validator(mode="after")
     def _one(self) -> UtteranceSpec:
         if (self.sound is None) == (self.pause_s is None):
-            raise ValueError("expected either 'sound' or 'pause_s'")
+            raise invalid_value("one_of_fields", fields=["sound", "pause_s"])
         return self
 
 
@@ -81,9 +81,9 @@ class Event(Strict):
     @model_validator(mode="after")
     def _when(self) -> Event:
         if sum(when is not None for when in (self.at_s, self.after_answer_s, self.into_answer_s)) != 1:
-            raise ValueError("expected one of 'at_s', 'after_answer_s' and 'into_answer_s'")
+            raise invalid_value("one_of_fields", fields=["at_s", "after_answer_s", "into_answer_s"])
         if self.say[0].pause_s is not None or self.say[-1].pause_s is not None:
-            raise ValueError("'say' begins or ends with a pause; a pause lies between two sounds")
+            raise invalid_value("pause_at_end")
         return self
 
 
@@ -141,11 +141,11 @@ class Conversation(Strict):
     def _something(self) -> Conversation:
         """Validate that it has turns, silence or a recording, and only one of them."""
         if [bool(self.turns), self.silence_s is not None, self.recording is not None].count(True) != 1:
-            raise ValueError("expected one of 'turns', 'silence_s' and 'recording'")
+            raise invalid_value("one_of_fields", fields=["turns", "silence_s", "recording"])
         if self.recording is None and (self.said or self.backchannels):
-            raise ValueError("'said' and 'backchannels' belong to a 'recording'")
+            raise invalid_value("fields_of_recording")
         if self.turns and self.turns[0].at_s is None:
-            raise ValueError("the first turn has no answer before it; give it 'at_s'")
+            raise invalid_value("first_turn_time")
         return self
 
 
@@ -210,10 +210,10 @@ class Script(Strict):
     def _some(self) -> Script:
         """Validate that the script has conversations, and ids that differ."""
         if not self.conversations and not self.draw:
-            raise ValueError("expected 'conversations' or 'draw'")
+            raise invalid_value("one_of_fields", fields=["conversations", "draw"])
         ids = [one.id for one in self.conversations]
         if len(set(ids)) < len(ids):
-            raise ValueError(f"the id '{next(i for i in ids if ids.count(i) > 1)}' stands twice")
+            raise invalid_value("id_twice", id=next(i for i in ids if ids.count(i) > 1))
         return self
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.apps.leaderboards.board import Column, Variant, View
+from codec_bench.config import invalid_value
 from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
@@ -236,18 +237,18 @@ class BoardDefinition(BaseModel):
         names = [column.name for column in self.columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"two columns have the name {', '.join(twice)}")
+            raise invalid_value("columns_alike", columns=", ".join(twice))
         groups = {column.group or column.name for column in self.columns}
         for group in self.means:
             if group not in groups:
-                raise ValueError(f"means names the group '{group}', which no column is in")
+                raise invalid_value("mean_of_no_group", group=group)
         of = {column.name: column for column in self.columns}
         for name, members in self.views.items():
             unknown = [member for member in members if member not in of]
             if unknown or not members:
-                raise ValueError(f"the view '{name}' names no column {', '.join(unknown)}".rstrip())
+                raise invalid_value("view_of_no_column", view=name, columns=", ".join(unknown))
             if len({(of[member].unit, of[member].counts) for member in members}) > 1:
-                raise ValueError(f"the view '{name}' takes the mean of columns in different units")
+                raise invalid_value("view_of_units", view=name)
         return self
 
     @property

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from codec_bench.config import fit, load_mapping
+from codec_bench.config import fit, invalid_value, load_mapping
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.types import Score
@@ -59,9 +59,9 @@ class Transform(BaseModel):
     @model_validator(mode="after")
     def _one_step(self) -> Transform:
         if len(self.model_fields_set) != 1:
-            raise ValueError("a step is one of clip, linear, negate, threshold, exp")
+            raise invalid_value("one_of_fields", fields=["clip", "linear", "negate", "threshold", "exp"])
         if self.clip is not None and self.clip[0] > self.clip[1]:
-            raise ValueError("clip is [low, high]")
+            raise invalid_value("clip_order")
         return self
 
     def apply(self, x: float) -> float:

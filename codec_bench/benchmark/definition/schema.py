@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from codec_bench.benchmark.definition.windows import WindowsSpec
+from codec_bench.config import invalid_value
 from codec_bench.text.language import base_language
 from codec_bench.types import Wants
 
@@ -53,9 +54,9 @@ class ContentPart(Strict):
     @model_validator(mode="after")
     def _one(self) -> ContentPart:
         if sum(value is not None for value in (self.audio, self.text, self.wordings)) != 1:
-            raise ValueError("expected one of 'audio', 'text' and 'wordings'")
+            raise invalid_value("one_of_fields", fields=["audio", "text", "wordings"])
         if self.wordings is not None and len(set(self.wordings)) < len(self.wordings):
-            raise ValueError("two of the wordings are the same")
+            raise invalid_value("wordings_alike")
         return self
 
     @property
@@ -98,16 +99,16 @@ class Template(Strict):
     def _some(self) -> Template:
         """Check that there are messages or fields, with consistent wordings and rounds."""
         if not self.messages and not self.fields:
-            raise ValueError("expected 'messages', 'fields' or both")
+            raise invalid_value("any_of_fields", fields=["messages", "fields"])
         if self.messages and self.messages[-1].role != "user":
-            raise ValueError("the last message must be the user's")
+            raise invalid_value("last_message_role")
         if sum(content_part.wordings is not None for turn in self.messages or () for content_part in turn.content) > 1:
-            raise ValueError("several parts have wordings; expected one at most")
+            raise invalid_value("wordings_of_parts")
         if any(content_part.wordings is not None for content_part in (self.fields or {}).values()):
-            raise ValueError("a field has wordings; only a message may have them")
+            raise invalid_value("wordings_of_field")
         last = self.messages[-1].content if self.messages else []
         if self.rounds is not None and all(content_part.audio != self.rounds for content_part in last):
-            raise ValueError(f"'rounds' is '{self.rounds}', and the last message gives no sound of that name")
+            raise invalid_value("rounds_without_sound", sound=self.rounds)
         return self
 
     @property
@@ -203,9 +204,9 @@ class Speaker(Strict):
         try:
             groups = 1 if self.pattern is None else re.compile(self.pattern).groups
         except re.error as error:
-            raise ValueError(f"the pattern '{self.pattern}' is no regular expression: {error}") from error
+            raise invalid_value("pattern_no_expression", pattern=self.pattern, cause=error) from error
         if groups != 1:
-            raise ValueError(f"the pattern '{self.pattern}' has {groups} groups; expected one, which is the speaker")
+            raise invalid_value("pattern_groups", pattern=self.pattern, groups=groups)
         return self
 
 
@@ -309,21 +310,21 @@ class Data(Strict):
     def _one_place(self) -> Data:
         """Check that the fields of the data's location fit each other and the layout."""
         if (self.repository is None) == (self.path is None):
-            raise ValueError("expected either 'repository' or 'path'")
+            raise invalid_value("one_of_fields", fields=["repository", "path"])
         if self.split is not None and self.splits is not None:
-            raise ValueError("expected either 'split' or 'splits'")
+            raise invalid_value("one_of_fields", fields=["split", "splits"])
         if self.join is not None and (self.layout != "table" or self.repository is None):
-            raise ValueError("'join' needs a table of a 'repository'")
+            raise invalid_value("join_without_table")
         if self.layout == "minimax" and self.language is None:
-            raise ValueError("the layout 'minimax' needs 'language'")
+            raise invalid_value("layout_needs", layout=self.layout, field="language")
         if self.layout == "esd" and self.language not in ("en", "zh"):
-            raise ValueError("the layout 'esd' needs 'language', en or zh")
+            raise invalid_value("layout_needs", layout=self.layout, field="language", known="en, zh")
         if self.layout in ("esd", "expresso") and self.config not in ("neutral", "emotional"):
-            raise ValueError(f"the layout '{self.layout}' needs 'config', neutral or emotional")
+            raise invalid_value("layout_needs", layout=self.layout, field="config", known="neutral, emotional")
         if self.layout in _CONFIGS and self.config is None:
-            raise ValueError(f"the layout '{self.layout}' needs 'config', {_CONFIGS[self.layout]}")
+            raise invalid_value("layout_needs", layout=self.layout, field="config", known=_CONFIGS[self.layout])
         if self.configs is not None and (self.config is not None or self.layout != "table"):
-            raise ValueError("'configs' is for tables, and replaces 'config'")
+            raise invalid_value("configs_of_no_table")
         return self
 
 
@@ -382,7 +383,7 @@ def _base_code(language: str) -> str:
     if _BASE_CODE.fullmatch(language) is None:
         meant = base_language(language)
         expected = meant if _BASE_CODE.fullmatch(meant) else "one such as en, or null"
-        raise ValueError(f"'{language}' is no base code of a language; expected {expected}")
+        raise invalid_value("no_base_language", language=language, expected=expected)
     return language
 
 
@@ -525,9 +526,9 @@ class BenchmarkSpec(Strict):
         try:
             json.dumps(self.fields)
         except TypeError as error:
-            raise ValueError(f"'fields' has a value that JSON cannot hold: {error}") from error
+            raise invalid_value("fields_not_json", cause=error) from error
         if (self.prompt is None) != (self.kind == "codec"):
-            raise ValueError("a benchmark of kind 'codec' must have no prompt, and every other benchmark needs one")
+            raise invalid_value("prompt_of_kind")
         return self
 
 

@@ -21,7 +21,7 @@ from codec_bench.benchmark.judge.published import (
     READERS,
     SEVERAL_REPLIES,
 )
-from codec_bench.messages import Diagnostic
+from codec_bench.config import invalid_value
 from codec_bench.messages.errors import UnknownName, UserError
 
 KIND = "judge"
@@ -42,10 +42,6 @@ _TEXT_FIELDS = frozenset(
 
 _READ_PAIRS = ("pair", "preferred", *PAIRS)
 """The readers of two numbers: that of the reference or another answer, and that of the answer."""
-
-
-def _mistake(code: str, **parameters: Any) -> ValueError:
-    return ValueError(Diagnostic(code, **parameters))
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -127,39 +123,40 @@ class Rubric(BaseModel):
     def _has_a_prompt(self) -> Rubric:
         """Check that the prompt, reply form and range of the rubric agree."""
         if (self.reply == "nearest") != (not self.prompt):
-            raise _mistake("rubric_prompt_missing")
+            raise invalid_value("rubric_prompt_missing")
         read = set(re.findall(r"[a-z_]\w*", " ".join(_READS.findall(f"{self.system or ''}{self.prompt}"))))
         if self.prompt and not self.hears and read <= _TEXT_FIELDS:
-            raise _mistake("rubric_shows_no_answer")
+            raise invalid_value("rubric_shows_no_answer")
         low, high = self.range
         if not low < high:
-            raise _mistake("rubric_range_order", low=low, high=high)
+            raise invalid_value("rubric_range_order", low=low, high=high)
         if self.reply in ("yes-no", "letter", "preferred") and self.range != (0, 1):
-            raise _mistake("rubric_range_of_reply", low=low, high=high, reply=self.reply)
+            raise invalid_value("rubric_range_of_reply", low=low, high=high, reply=self.reply)
         scales = [(float(least), float(most)) for least, most in _SCALE.findall(self.prompt)]
         if self.reply in ("rating", "pair") and scales and not any(a <= high and b >= low for a, b in scales):
             least, most = scales[0]
-            raise _mistake("rubric_range_of_prompt", low=low, high=high, least=least, most=most)
+            raise invalid_value("rubric_range_of_prompt", low=low, high=high, least=least, most=most)
         return self
 
     @model_validator(mode="after")
     def _suits_its_reader(self) -> Rubric:
         """Check that the rubric gives its reader all that changes the number."""
         if self.reply.startswith("official/") and self.reply not in READERS:
-            raise _mistake("reader_unknown", reader=self.reply, known=", ".join(sorted(READERS)))
+            raise invalid_value("reader_unknown", reader=self.reply, known=", ".join(sorted(READERS)))
         if self.reply == COMBINED and self.also != FOLLOWS_RULE:
-            raise _mistake("reader_needs_metric", reader=COMBINED, metric=FOLLOWS_RULE, rubric="ifeval-audio-overall")
+            raise invalid_value(
+                "reader_needs_metric", reader=COMBINED, metric=FOLLOWS_RULE, rubric="ifeval-audio-overall"
+            )
         if self.reply == MMAR_RUBRICS and "criteria" not in self.needs:
-            raise _mistake("reader_needs_column", reader=MMAR_RUBRICS, column="criteria")
+            raise invalid_value("reader_needs_column", reader=MMAR_RUBRICS, column="criteria")
         if self.compares != (self.reply in _READ_PAIRS):
-            code = "reader_of_one_answer" if self.compares else "reader_of_two_answers"
-            raise _mistake(code, reader=self.reply)
+            raise invalid_value("reader_of_one_answer" if self.compares else "reader_of_two_answers", reader=self.reply)
         if (self.reply == "letter") != (self.aligns is not None):
-            raise _mistake("reader_of_letters")
+            raise invalid_value("reader_of_letters")
         if self.reply in (*SEVERAL_REPLIES, "letter") and (self.each is not None or self.combine != "mean"):
-            raise _mistake("reader_of_all_replies", reader=self.reply, field="each" if self.each else "combine")
+            raise invalid_value("reader_of_all_replies", reader=self.reply, field="each" if self.each else "combine")
         if self.reply == "letter" and self.times > 1:
-            raise _mistake("reader_of_all_replies", reader=self.reply, field="times")
+            raise invalid_value("reader_of_all_replies", reader=self.reply, field="times")
         return self
 
     @property

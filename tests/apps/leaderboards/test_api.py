@@ -9,7 +9,7 @@ from decimal import Decimal
 from importlib.resources import files
 
 import pytest
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.board import Column, average
@@ -173,16 +173,40 @@ def test_a_board_of_ones_own(tmp_path):
             ("bleu[zh]", "bleu[xx]"),
             {"code": "board_metric_unknown", "column": "b", "metric": "bleu[xx]", "benchmark": "covost2-en-zh"},
         ),
-        (("[a]", "[c]"), {"code": "does_not_fit", "mistakes": Containing("the view 'both' names no column c")}),
-        (("name: b", "name: a"), {"code": "does_not_fit", "mistakes": Containing("two columns have the name a")}),
+        (
+            ("[a]", "[c]"),
+            {
+                "code": "does_not_fit",
+                "mistakes": {
+                    "code": "wrong_field",
+                    "message": {"code": "view_of_no_column", "view": "both", "columns": "c"},
+                },
+            },
+        ),
+        (
+            ("name: b", "name: a"),
+            {
+                "code": "does_not_fit",
+                "mistakes": {"code": "wrong_field", "message": {"code": "columns_alike", "columns": "a"}},
+            },
+        ),
         (
             ("counts: score}\n  - ", "counts: points}\n  - "),
-            {"code": "does_not_fit", "mistakes": Containing("columns.0.counts")},
+            {"code": "does_not_fit", "mistakes": {"code": "wrong_field", "name": "columns.0.counts"}},
         ),
-        (("[a]", "[a, b]"), {"code": "does_not_fit", "mistakes": Containing("different units")}),
+        (
+            ("[a]", "[a, b]"),
+            {
+                "code": "does_not_fit",
+                "mistakes": {"code": "wrong_field", "message": {"code": "view_of_units", "view": "both"}},
+            },
+        ),
         (
             ("views: {both: [a]}", "means: [zz]"),
-            {"code": "does_not_fit", "mistakes": Containing("names the group 'zz'")},
+            {
+                "code": "does_not_fit",
+                "mistakes": {"code": "wrong_field", "message": {"code": "mean_of_no_group", "group": "zz"}},
+            },
         ),
         (("views: {both: [a]}", "published: none.csv"), {"code": "no_published_rows"}),
     ],

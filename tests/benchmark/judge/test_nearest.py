@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.config import fit
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Response
 
@@ -90,7 +92,6 @@ def test_the_first_of_equal_options_is_selected_and_the_chance_is_known():
 
 
 def test_a_rubric_has_a_prompt_or_compares():
-    with pytest.raises(ValueError, match="needs a 'prompt'"):
-        Rubric(version=1, summary="s", reply="yes-no", range=(0, 1))
-    with pytest.raises(ValueError, match="needs a 'prompt'"):
-        Rubric(version=1, summary="s", prompt="{{ answer }}", reply="nearest", range=(0, 1))
+    for fields in ({"reply": "yes-no"}, {"reply": "nearest", "prompt": "{{ answer }}"}):
+        with refuses("does_not_fit", mistakes={"code": "wrong_field", "message": "rubric_prompt_missing"}):
+            fit({"version": 1, "summary": "s", "range": (0, 1), **fields}, Rubric, source="mine.yaml")
