@@ -87,7 +87,7 @@ def prepare(
     """Convert the arguments of `evaluate` to an evaluation, and open the data.
 
     Args:
-        growing: the run folder whose record's order of samples is kept; None for no such folder.
+        growing: the run folder to extend, in its order of samples; None for a new run.
         arguments: all of them, for the record.
     """
     systems, requested = read_systems(codec), chosen_metrics(metrics, preset)

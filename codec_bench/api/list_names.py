@@ -51,7 +51,7 @@ def _list_rows(kind: str) -> list[dict[str, Any]]:
     """Build the table rows of one kind, such as `codecs` or `rules`."""
     from codec_bench.config import config_names, read_config
 
-    # Each list imports what it is of, because all of these rooms together take longer than any list.
+    # Each list imports its own modules, because all of them together take longer than any list.
     if kind in benchmark_names.KINDS:
         return benchmark_names.list_rows(kind)
     if kind == "codecs":

@@ -223,7 +223,7 @@ def _check_models(request: BenchmarkRequest) -> None:
             _info(name, request)
         except UnknownName:
             raise
-        except UserError:  # opening a model reports what else it lacks
+        except UserError:  # opening a model reports its other faults
             continue
 
 
@@ -237,7 +237,7 @@ def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -
             names_read += scheme_of(one, (), request).features
         except MissingExtra:
             if request.phase == "answers":
-                return  # what reads an option is known where the answers are scored
+                return  # the reader of an option is known when answers are scored
             raise
     check_settings(request.options, names_read, "model, benchmark or feature of this run")
 
@@ -504,7 +504,7 @@ def _codec_evaluation(
 
     Args:
         settings: arguments of codecs and features by name.
-        folder: of its run, whose order of samples is kept; None for a new one.
+        folder: the run folder to extend, in its order of samples; None for a new one.
     """
     questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
     source = open_source([_sample(question) for question in questions])

@@ -106,7 +106,7 @@ def prepare(
     """Convert the arguments of `score` to an evaluation, and open all audio.
 
     Args:
-        growing: the run folder whose order of samples and systems is kept; None for no such folder.
+        growing: the run folder to extend, in its order of samples and systems; None for a new run.
         arguments: all of them, for the record.
     """
     requested = chosen_metrics(metrics, preset)

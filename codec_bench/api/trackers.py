@@ -113,7 +113,7 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerD
     for name, metric, entry in summary.entries:
         low, high = entry.ci95 or (None, None)
         doubts = numbers.doubts_text(summary.systems[name])
-        # What is written under the name of a system is a result of it.
+        # A value under a system's name is a result of the system.
         system = f"{name} (control: {summary.control})" if summary.control else name
         numbers_of = (entry.value, low, high, entry.n, entry.failed)
         rows.append((system, metric, *numbers_of, entry.unit, entry.protocol, entry.note and str(entry.note), doubts))

@@ -203,7 +203,7 @@ def _check_data(name: str) -> list[Finding]:
     from codec_bench.types import Audio
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Note)  # what was ignored is in the table
+        warnings.simplefilter("ignore", Note)  # ignored files are in the table
         source = open_source(name)
     report = source.report
     layout = "manifest or table" if report is None else layout_line(report)

@@ -153,7 +153,7 @@ def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
 def _runner(
     name: str, clips: Sequence[Audio], device: str, options: dict[str, Any]
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
-    """Build the function that computes clips in a given order as one batch.
+    """Build the function that computes clips as one batch, in any order.
 
     Returns:
         (`feature` or `metric`, the function from clip numbers to results).

@@ -288,7 +288,7 @@ class _ReplacedClip(Clip):
 
     Args:
         replacement: `silence`, `noise`, `shuffled` or `level`.
-        key: seeds what is random.
+        key: seed of the random choices.
     """
 
     of: Clip | None = None

@@ -8,7 +8,7 @@ Which file to open
     `embedded_speech.py`  the clips on which codecs are measured first.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
     `command.py`    a codec made of two programs, and `command_file.py` the file that names them.
-    `classical/`, `neural/`  the codecs; `checks/` what finds faulty ones.
+    `classical/`, `neural/`  the codecs; `checks/` finds faulty ones.
 """
 
 from __future__ import annotations

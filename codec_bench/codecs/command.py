@@ -58,7 +58,7 @@ class CommandCodec(Codec):
         self._bitrate_bps = bitrate_of(self._file, self._path, bitrate_bps)
         self._measured: dict[int, int] = {}
         point = "" if bitrate_bps is None else f"@{bitrate_bps / 1000:g}"
-        # The file decides what is run, as weights do for a network. So its hash is recorded as the weights.
+        # The file determines the codec, as weights do a network. So its hash is recorded as the weights.
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
         self.info = CodecInfo(
             name=f"{self._path.stem}{point}",

@@ -29,7 +29,7 @@ class CommandFile(_StrictFile):
         encoder, decoder: program and arguments with `{input}` and `{output}`, optionally `{bitrate}` (bit/s), `{kbps}`,
             `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (of the YAML file). A program with a slash in its
             name is relative to that folder, any other one on the PATH.
-        sample_rates_hz, channels: what the programs take.
+        sample_rates_hz, channels: those that the programs accept.
         delay_samples: samples by which the output is late: one number, one for each rate, or `measure`.
         audio: `wav`, or `raw` for samples without a header (little-endian, channels interleaved).
         bitrate_bps: the value of `{bitrate}` when the name has no `@KBPS`.

@@ -11,7 +11,7 @@ class Limits:
 
     Args:
         time_limit_s: the time limit of one call of a codec.
-        memory_gib: the memory limit; None for nine tenths of what is free.
+        memory_gib: the memory limit; None for nine tenths of the free memory.
         threads: the most threads; None leaves it to the libraries.
     """
 

@@ -35,7 +35,7 @@ def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         try:
             return _parsed(_Fast(text))
         except (yaml.YAMLError, UnicodeEncodeError):
-            pass  # the parser in Python says what is wrong
+            pass  # the parser in Python explains the error
     try:
         return _parsed(_Loader(text))
     except yaml.MarkedYAMLError as error:

@@ -63,7 +63,7 @@ def read_layout(repository: Repository, config: str | None, data_dir: str | None
         raise MissingExtra("a data set in the layout of the Hugging Face hub", "datasets", "hub") from error
     from datasets.utils import logging
 
-    logging.set_verbosity_error()  # our own message says what is wrong
+    logging.set_verbosity_error()  # our own message explains the error
     getLogger("huggingface_hub.repocard").setLevel(ERROR)  # a README next to data need not be a card
     source = repository.root if repository.root is not None else f"hf://datasets/{repository.repo}"
     revision = {} if repository.root is not None else {"revision": repository.revision}

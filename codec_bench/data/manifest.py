@@ -104,7 +104,7 @@ def make_row(
         names: the column names.
         values: one for each name; sounds as `CellSound`.
         folder: where relative paths begin.
-        needed: fields of which a row must have at least one.
+        needed: a row must have at least one of these fields.
     """
     problem = None
     cells: dict[str, str | None] = {}
@@ -266,7 +266,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
 
     Args:
         lines: iterates over lists of cells, and counts lines in `line_num`.
-        needed: fields of which the header must have at least one.
+        needed: the header must have at least one of these fields.
     """
     cells_of = iter(lines)
     names: tuple[str, ...] | None = None

@@ -245,7 +245,7 @@ def _wav(content: Content, name: str) -> SizePlan:
                 raise _truncated(name, size, rest)
             if size + 1 < rest and not _ends_in_chunks(content, begin + size + size % 2):
                 raise _left_over(name, size, rest)
-            return SizePlan(needs_ffmpeg=form in _MPEG_IN_WAV)  # the number of samples in `fact` is not what is decoded
+            return SizePlan(needs_ffmpeg=form in _MPEG_IN_WAV)  # `fact` does not hold the decoded number of samples
     return SizePlan()
 
 

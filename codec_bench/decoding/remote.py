@@ -169,7 +169,7 @@ def _reason(error: Exception) -> tuple[Diagnostic, bool]:
 
 
 def _status(error: Exception) -> int | None:
-    """Return the HTTP status of an error or of what caused it."""
+    """Return the HTTP status of an error or of its cause."""
     seen: BaseException | None = error
     while seen is not None:
         status = getattr(seen, "status", None)

@@ -130,7 +130,7 @@ class Arena:
             segment = _Segment(max(self._segment_bytes, nbytes))
             self._segments[segment.name] = segment
             offset = segment.allocate(nbytes)
-            assert offset is not None  # a new segment has room for what it was made for
+            assert offset is not None  # a new segment has room for its first request
             return Region(segment.name, offset, shape)
 
     def allocate_bytes(self, nbytes: int) -> Region:

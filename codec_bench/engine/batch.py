@@ -247,7 +247,7 @@ class Dispatcher:
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
-                # What is made ready may lie on several rungs.
+                # Prepared items may belong to several rungs.
                 if not full and worker.batches and worker.device != "cpu":
                     full = [s for s in fitting if s.waiting.total_s >= self._room_s(s, worker.device)]
                 if not full and worker.batches:
@@ -354,7 +354,7 @@ class Dispatcher:
                 )
             return
         batch = event.running
-        # On a GPU, what waited was being made ready, and may be what ended the worker.
+        # On a GPU, the waiting items were being prepared, and may have ended the worker.
         again, alone = [], len(batch.works) == 1 and (batch.device == "cpu" or not event.waiting)
         for work in batch.works:
             work.alone = True

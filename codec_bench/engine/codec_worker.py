@@ -66,7 +66,7 @@ class SingleWorkerPool(Pool):
                     last_output = _last_lines(self._path, output_from)
                     raise Stopped(Diagnostic("last_output", cause=cause, output=last_output) if last_output else cause)
                 if not cause:
-                    assert isinstance(event.outcome, list), event.outcome  # what a codec raises is in the sections
+                    assert isinstance(event.outcome, list), event.outcome  # exceptions of a codec are in the sections
                     result: StepResult = event.outcome[0]
                     return result
             if self._memory_bytes is not None and resident_bytes(worker.process.pid) > self._memory_bytes:
@@ -79,7 +79,7 @@ class SingleWorkerPool(Pool):
 
 
 def memory_limit(requested_gib: float | None) -> float | None:
-    """Most bytes for a codec's process: the request, else 90 % of what is free.
+    """Most bytes for a codec's process: the request, else 90 % of the free memory.
 
     None if nothing was requested and the free memory is unknown: no limit.
     """

@@ -40,7 +40,7 @@ def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None
         with closing(Run(folder)) as run:
             ids = tuple(id for (id,) in run.query("SELECT id FROM samples ORDER BY number"))
             return Previous(fingerprint["limit"], ids, bool(run.meta.get(GROWN)))
-    except UserError:  # whoever writes the record tells what is wrong with it
+    except UserError:  # the writer of the record explains the error
         return None
 
 

@@ -105,7 +105,7 @@ class Feed:
             has_room: tells, from the number of reads in flight, whether another may start.
 
         Returns:
-            True if it stopped after a full round: call again once what is finished is recorded. False if no sample is
+            True if it stopped after a full round: call again once finished items are recorded. False if no sample is
             ready, or no room is left.
         """
         # Samples that cannot be read are done at once, and are recorded between the calls.

@@ -272,7 +272,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
     mine = dict(options.get(name, {}))
     if unknown := [option for option in mine if option != "weights"]:
         raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
-    # Every worker gets the name of what computes it, also one without a GPU that takes over.
+    # Every worker gets the implementation's name, also one without a GPU that takes over.
     exact = exact_name(name, gpu=gpu, weights=mine.get("weights"))
     with noting() as warnings:
         feature = load_feature(exact, **mine)  # does not load the model: the worker does, with its first batch

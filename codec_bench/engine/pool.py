@@ -206,7 +206,7 @@ class Pool:
             _send(worker, message)
 
     def build_stages(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Build stages, given as (key, where), in workers; return facts or errors by key.
+        """Build stages `(key, where)` in workers; return facts or errors by key.
 
         Raises:
             NotLoaded: workers ended `LOADED_AT_MOST` times while they loaded a stage.

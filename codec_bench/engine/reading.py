@@ -230,7 +230,7 @@ def _header(path: str, least_bytes: int) -> Any:
     """Header of a file; None if smaller, unreadable, or of unknown length (2**63 - 1)."""
     import soundfile
 
-    with suppress(Exception):  # reading the file says what is wrong with it
+    with suppress(Exception):  # reading the file explains the error
         if os.path.getsize(path) >= least_bytes:
             header = soundfile.info(path)
             return header if 0 < 4 * header.frames * header.channels <= MOST_BYTES else None

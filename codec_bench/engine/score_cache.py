@@ -35,7 +35,7 @@ def key_of(scores_id: str, estimate: str, reference: str | None, known: Mapping[
 
     Args:
         estimate, reference: content hashes.
-        known: what else the metrics read; the item's id is left aside.
+        known: other inputs of the metrics; the item's id is ignored.
     """
     facts = {name: value for name, value in known.items() if name != "id"}
     text = json.dumps([scores_id, estimate, reference, facts], sort_keys=True, default=repr)

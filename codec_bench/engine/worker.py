@@ -122,7 +122,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
             turn = BatchHooks(began, ready, device.watch)
-            # With the first batch, libraries import and read what is compiled.
+            # With the first batch, libraries import and load compiled code.
             with nullcontext() if key in started else _paused_garbage_collector():
                 outcome, *rest = run_batch(partial(stages.load, key), works, segments, device.device, turn)
             started.add(key)
@@ -248,7 +248,7 @@ def main() -> None:
 def _end_with_parent(pipe: int) -> None:
     """End this process and its programs when the other end of the pipe closes."""
     closed = select.poll()
-    closed.register(pipe, 0)  # 0: what comes over the pipe is not waited for
+    closed.register(pipe, 0)  # 0: do not wait for messages of the pipe
     closed.poll()
     with suppress(OSError):  # it leads its group if the pool has started it
         os.killpg(os.getpid(), signal.SIGKILL)

@@ -84,7 +84,7 @@ class EncoderFeature(NetworkFeature):
         return self._net(waves, lengths)
 
     def _step(self) -> int:
-        """Return the number of samples of which a padded batch's length is a multiple."""
+        """Return the number of samples that divides a padded batch's length."""
         from codec_bench.networks.speech_encoder import SpeechEncoder
 
         return next(module.step for module in self._net.modules() if isinstance(module, SpeechEncoder))

@@ -68,7 +68,7 @@ class Sigmos(Feature):
         options.intra_op_num_threads, options.inter_op_num_threads = own_threads(), 1
         try:
             session = onnxruntime.InferenceSession(os.fspath(self._path), options, ["CPUExecutionProvider"])
-        except Exception as error:  # the runtime raises what its parser meets
+        except Exception as error:  # the runtime raises errors of its parser
             raise WeightsError("not_onnx", path=self._path, type=type(error).__name__, cause=error) from error
         inputs, outputs = session.get_inputs(), session.get_outputs()
         input_shape, output_shape = inputs[0].shape, outputs[0].shape

@@ -133,7 +133,7 @@ class Diagnostic(str):
 
     @property
     def severity(self) -> Severity:
-        """Of its code; `warning` if no catalogue of this process has it."""
+        """The severity of the code; `warning` for an unknown code."""
         entry = _ENTRIES.get(self.code)
         return entry.severity if entry else "warning"
 

@@ -138,7 +138,7 @@ SENTENCES = {
         "cannot_send": "{name} cannot be sent as bytes: {kind}",
         "no_streaming": "it cannot stream: it has no method `streaming`",
         "streaming_refused": "it cannot stream",
-        # What is as it should be.
+        # Results that are as expected.
         "no_dropouts": "no loud part of a clip comes back as silence",
         "sign_kept": "the waveform has its sign (correlation {correlation:.2f})",
         "delay": _delay,
@@ -166,7 +166,7 @@ SENTENCES = {
             "declared causal; a change of the input changes the output from {ahead_ms:.1f} ms before it "
             "(allowed: {allowed_ms:.1f} ms)"
         ),
-        # What cannot be determined.
+        # Results that cannot be determined.
         "sign_unknown": "the waveform is not preserved well enough to show its sign",
         "sign_varies": "the waveform is turned over in some clips, at no common delay",
         "delay_of_one_clip": "one clip does not tell a delay; two must agree on it",

@@ -9,7 +9,7 @@ def _sound_count(count: int, one: str, several: str, names: str) -> str:
 
 SENTENCES = {
     "info": {
-        # What of a folder or list is used.
+        # The used part of a folder or list.
         "generated_audio_is": "the generated audio of '{system}' is {origin}",
         "files_of_list": "the files that its {name} names",
         "files_of_folder": "the sound files in the folder; its {name} was left out, since it {cause}",

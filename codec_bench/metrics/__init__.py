@@ -269,9 +269,9 @@ def _entries(name: str, read: set[str]) -> list[Checkpoint]:
 
 @cache
 def _entries_by_user() -> dict[str, list[Checkpoint]]:
-    """Index the catalogue of weights by each entry's name and by what loads it.
+    """Index the catalogue of weights by each entry's name and by its user.
 
-    What loads it is named by its key: a metric or a feature.
+    The user is a metric or a feature, named by its key.
     """
     from codec_bench.weights import checkpoint, checkpoint_names
 

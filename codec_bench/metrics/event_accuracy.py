@@ -30,7 +30,7 @@ PROMPT = "this is the sound of {}"
 class EventAccuracy(Metric):
     """Whether CLAP ranks the item's label first: 1, else 0. Higher is better.
 
-    The item's text is its label, without regard to case and `_`. Labels stand in the sentence "this is the sound of
+    The item's text is its label, without regard to case and `_`. Labels are in the sentence "this is the sound of
     LABEL"; the largest cosine with the sound's embedding wins. Codec-SUPERB does so with ESC-50 and Microsoft's CLAP of
     2023; this is another CLAP, so the numbers do not compare. Compare with the unprocessed sound. `detail` holds the
     event.

@@ -57,7 +57,7 @@ class SetDistance(FeatureMetric):
     def _score(self, item: Inputs) -> Score:
         """Return the squared distance of one pair's embeddings.
 
-        Both embeddings are kept in `detail`, because the value of the set needs them.
+        Both embeddings are stored in `detail`, because the value of the set needs them.
         """
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())

@@ -40,7 +40,7 @@ class _Ttsds2(FeatureMetric):
     def _score(self, item: Inputs) -> Score:
         """Score one item by its distances from the reference and from sets of noise.
 
-        The embeddings are kept in `detail` for the value of the set.
+        The embeddings are stored in `detail` for the value of the set.
         """
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self.feature))
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)

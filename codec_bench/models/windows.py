@@ -172,7 +172,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
 
 
 def _join_answers(texts: Sequence[str], options: Windows) -> str:
-    """Join the texts of windows: by lines, by vote, or by merging what overlaps."""
+    """Join the texts of windows: by lines, by vote, or by merging overlaps."""
     if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())
     if options.join == "vote":

@@ -210,7 +210,7 @@ def overlap_add(chunks: Sequence[Any], stride: int) -> Any:
         stride: samples from the start of one chunk to that of the next.
 
     The reference fails on lengths 161 to 320 samples above a multiple of the stride, because the last chunk ends before
-    the previous one. Here the longer chunk keeps its end, most of which is cut off afterwards.
+    the previous one. Here the longer chunk keeps its end; most of it is cut off afterwards.
     """
     import torch
 

@@ -88,7 +88,7 @@ class MimiState:
         return hidden
 
     def _convolve(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
-        """Convolve a segment causally after the end of the segment before, which is kept."""
+        """Convolve a segment causally after the stored end of the segment before."""
         conv = layer.conv
         keep = (conv.kernel_size[0] - 1) * conv.dilation[0] + 1 - conv.stride[0]
         if keep == 0:
@@ -104,7 +104,7 @@ class MimiState:
     def _overlap(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
         """Upsample a segment by a transposed convolution, joined to the segment before.
 
-        The part that overlaps with the next segment is kept and added there.
+        The part that overlaps with the next segment is stored and added there.
         """
         conv = layer.conv
         output = conv(hidden)

@@ -19,7 +19,7 @@ from codec_bench.networks.speech_extractor import Folding
 
 _CLOSED = -1e4
 """Closes a gate: its sigmoid is zero in every precision, and half precision can hold it."""
-_FLAGS = 8  # additional inputs, of which one is used: tensor cores read rows of a multiple of eight
+_FLAGS = 8  # additional inputs (one is used): tensor cores read rows of a multiple of eight
 
 
 class BothWays(Folding, nn.LSTM):

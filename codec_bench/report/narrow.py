@@ -1,6 +1,6 @@
 """Tables in a narrow terminal: widths without broken words, else blocks of lines.
 
-Cells have no control characters. A width counts columns of the terminal, of which a Chinese character takes two.
+Cells have no control characters. A width counts columns of the terminal; a Chinese character takes two.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import doubts_text as text_of
 from codec_bench.store.rows import finding_text
 
-__all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
+__all__ = ["UNPROCESSED", "plain"]  # code that formats numbers also names the unprocessed audio, and texts from data
 ALIKE = "≈ marks values not distinguishable from the best (paired test, Holm)"
 METHODS = {
     "t": "Student's t with cluster-robust standard errors (CR2, Satterthwaite)",

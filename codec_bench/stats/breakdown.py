@@ -185,7 +185,7 @@ class SetParts(MetricParts):
 
 
 def parts_of(recorded: RecordedRun, system: str, metric: str, *, draws: int = 1) -> MetricParts:
-    """Collect what each scored item adds to a metric of a system."""
+    """Collect the parts that each scored item adds to a metric of a system."""
     return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
 
 

@@ -61,7 +61,7 @@ def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None)
     if at is None:
         return parts.sums[:, 0] == 1 if parts.share and is_share(parts.sums) else None
     values = ratios(parts.sums)
-    # What has no value of its own, such as errors among no words, is NaN and does not pass.
+    # An answer without a value, such as errors among no words, is NaN and does not pass.
     return np.asarray(values <= at if higher_is_better is False else values >= at)
 
 

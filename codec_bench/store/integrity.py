@@ -85,7 +85,7 @@ def reading(path: Path) -> Iterator[None]:
         raise  # a defect of this program, not of the file
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        # What SQLite's functions of JSON find, and text that is not UTF-8, have no code of their own.
+        # Errors of SQLite's JSON functions, and text that is not UTF-8, have no code of their own.
         if code in (*_OF_THE_FILE, sqlite3.SQLITE_ERROR, 0):
             raise damaged(path, str(error)) from error
         raise UserError("record_unreadable", path=path, cause=error) from error
@@ -97,7 +97,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open a record for reading, or raise DamagedRecord."""
     check_journals(path)
     if _has_bytes(path, _JOURNAL):
-        # Who wrote it was killed while closing it. What was half done must be taken back, which a reader may not.
+        # The writer was killed while closing it. The unfinished write must be undone, which a reader may not.
         with suppress(sqlite3.Error), closing(sqlite3.connect(address(path, "rwc"), uri=True)) as db:
             db.execute("SELECT COUNT(*) FROM sqlite_master")
     # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
@@ -245,7 +245,7 @@ def state_in(path: Path) -> dict[str, Any]:
 def check_opened(db: sqlite3.Connection, path: Path) -> None:
     """Check schema, tables, small tables and row counts, or raise DamagedRecord."""
     with reading(path):
-        db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
+        db.execute("BEGIN")  # rows and their counts are of one moment, also while the record is being written
         try:
             tables = layouts(db)
             _check_schema(db, path, tables)

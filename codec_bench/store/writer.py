@@ -99,7 +99,7 @@ class RunWriter:
                 meta = run.meta
         else:
             integrity.check_results(path, meta)
-        # Only now, since SQLite writes what it left next to a file into it when the file is opened for writing.
+        # Only now: SQLite merges its journal into a file that is opened for writing.
         self._db = sqlite3.connect(address(path, "rwc"), uri=True, isolation_level=None)
         if has_started:
             self._check_settings(meta.get("fingerprint"), fingerprint, replacing)

@@ -32,7 +32,7 @@ def load_centres(path: Path) -> np.ndarray:
             numbers = file.read(4 * rows * width)
     except OSError as error:
         raise WeightsError("weights_unreadable", path=path, cause=error.strerror) from error
-    except Exception as error:  # pickletools raises ValueError and others for what is no pickle
+    except Exception as error:  # pickletools raises ValueError and others for other files
         raise WeightsError("not_a_kmeans", path=path) from error
     if len(numbers) < 4 * rows * width:
         raise WeightsError("weights_cut_short", path=path, hint="codec-bench weights verify")

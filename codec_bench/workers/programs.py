@@ -53,7 +53,7 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # so that what it starts can be ended with it
+                start_new_session=True,  # so that its child processes can be ended with it
             )
         try:
             code = process.wait(timeout_s)

@@ -73,7 +73,7 @@ def agreement(
         human=human,
         judges=judges,
         metrics=metrics,
-        kind=cast("Kind | None", kind),  # `agreement` refuses what is no kind
+        kind=cast("Kind | None", kind),  # `agreement` refuses other kinds
         scale=_scale(scale),
         ties=ties,
         equal_within=equal_within,

@@ -217,7 +217,7 @@ def build_items(
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
     """Make items in threads, a few at a time, and add them to the record.
 
-    What was finished before an error is added too.
+    Items finished before an error are added too.
     """
     pending_keys = iter(keys)
     new: list[BuildItem] = []
@@ -236,7 +236,7 @@ def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callab
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 new += _results(finished)
                 for future in finished:
-                    future.result()  # raises what stopped an item; the others stay
+                    future.result()  # raises the error of an item; the others stay
                 now = time.monotonic()
                 if len(new) >= _AT_ONCE or now - written > _EVERY_S:
                     record.write(new)

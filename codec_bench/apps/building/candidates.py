@@ -61,7 +61,7 @@ def ask_for_topics(lines: Sequence[str]) -> Request:
 def ask_for_check(description: str, question: str, options: Sequence[str], answer: str) -> Request:
     """Build the request that asks a model whether an answer is right.
 
-    Its reply is parsed by `read_yes_no`. `description` is what is known about the audio.
+    Its reply is parsed by `read_yes_no`. `description` holds the known facts of the audio.
     """
     texts = {"description": description, "question": question, "answer": answer}
     if options:
@@ -70,7 +70,7 @@ def ask_for_check(description: str, question: str, options: Sequence[str], answe
 
 
 def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
-    """Fill the prompt template `prompt`; texts that come from data stand in fences.
+    """Fill the prompt template `prompt`; texts from data are fenced.
 
     The fences depend on the texts, so that a text cannot close its own.
     """

@@ -141,7 +141,7 @@ def write_dropped(folder: Path, outcomes: Iterable[BuildItem], steps: Sequence[s
 
 
 def yaml_text(value: Any) -> str:
-    """Format a value as YAML, with mappings in their given order."""
+    """Format a value as YAML, without sorting mappings."""
     return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
 
 

@@ -81,7 +81,7 @@ def mix(
     mean_lufs: float,
     peak_dbfs: float,
 ) -> Mixture:
-    """Mix two signals `(samples,)` at a given loudness difference and offset.
+    """Mix two signals `(samples,)` at a loudness difference and an offset.
 
     Args:
         offset_samples: start of the second sound relative to the first; may be negative.

@@ -27,7 +27,7 @@ class Classes(Strict):
     Args:
         column: holds the class; a row without one is dropped.
         names: the options' names of the classes, by value; other values are dropped. Empty uses the values themselves.
-        wordings: texts of the question, one of which is drawn, or the name of a list of the project. A text may name
+        wordings: texts of the question (one is drawn), or the name of a list of the project. A text may name
             columns: `{{ word }}`.
         options: the highest number of options.
         others: source of the wrong options: `all` classes, classes drawn at `random`, or `written` by the writer.
@@ -176,7 +176,7 @@ class QuestionSpec(Strict):
     """A question about a mixture.
 
     Args:
-        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` name the sounds.
+        wordings: texts of the question (one is drawn); `{{ first }}` and `{{ second }}` name the sounds.
         least: the smallest difference for the question, in LU or seconds.
     """
 

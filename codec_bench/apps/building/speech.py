@@ -1,4 +1,4 @@
-"""What makers of speech share: voices, quality floors, and reading back."""
+"""Shared by makers of speech: voices, quality floors, and reading back."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def slurm(
             return
     else:
         resources = Resources(gpus, cpus, time, partition, at_once, tuple(sbatch or ()))
-        of = Shard(1, parts).of  # which refuses what is no number of shards
+        of = Shard(1, parts).of  # which refuses other values
         command, empty = _command(context, of)
         submitted = submit(command, _program(), out, of, resources, empty)
     array, merge = submitted.jobs["parts"].replace(":", " "), submitted.jobs["merge"]

@@ -224,7 +224,7 @@ def part_folder(out: Path, number: int | str) -> Path:
 
 
 def read_submission(out: Path) -> Submission | None:
-    """Read what was submitted for a folder; None without a file, UserError if damaged."""
+    """Read the submitted jobs of a folder; None without a file, UserError if damaged."""
     path = out / FOLDER / STATE
     if not path.is_file():
         return None

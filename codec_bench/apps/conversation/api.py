@@ -391,7 +391,7 @@ def _remeasure(
 
     Args:
         words: a recogniser that transcribes the sessions first; None uses stored words.
-        judge: name and model that are asked for missing verdicts; None asks for none.
+        judge: name and model that give missing verdicts; None for none.
     """
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}

@@ -63,7 +63,7 @@ def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
     numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
     over = Counter(v.session for v in values if v.measure == measure.per)
     if measure.per and not over:
-        there = []  # what it is counted over did not happen
+        there = []  # its denominator is 0
     out: dict[str, Any] = {
         "unit": measure.unit,
         "higher_is_better": measure.higher_is_better,

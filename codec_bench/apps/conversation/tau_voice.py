@@ -89,7 +89,7 @@ def _mark(windows: np.ndarray, stretch: Stretch) -> None:
 def find_events(ticks: Sequence[Tick]) -> Iterator[VoiceEvent]:
     """Yield the values of all measures, from a session's ticks."""
     if len(ticks) > 1 and ticks[-1].user and not ticks[-2].user:
-        ticks = ticks[:-1]  # what their simulated user ends a conversation with
+        ticks = ticks[:-1]  # their simulated user ends a conversation with it
     user, model = _runs([tick.user for tick in ticks]), _runs([tick.model for tick in ticks])
     yield from _responses(ticks, user, model)
     for begin, end in user:

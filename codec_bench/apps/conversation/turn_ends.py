@@ -52,7 +52,7 @@ class _Windows:
         self._rest = np.zeros(0, np.float32)
 
     def complete(self, samples: np.ndarray) -> Iterator[np.ndarray]:
-        """Add samples, and yield the windows that are now complete; the rest is kept."""
+        """Add samples, and yield complete windows; the rest waits."""
         rest = np.concatenate([self._rest, samples])
         count = rest.size // self.size
         self._rest = rest[count * self.size :]

@@ -52,7 +52,7 @@ def check(
                                        "requests.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Test a judge with sounds and texts of which the truth is known."""
+    """Test a judge with sounds and texts whose truth is known."""
     from codec_bench.api.read_arguments import group_options
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.benchmark.run_request import Terms

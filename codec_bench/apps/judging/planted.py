@@ -46,7 +46,7 @@ BETTER: Mapping[str, tuple[tuple[str, str], ...]] = {
     "one in another language": ((GERMAN, WRONG),),
     "one of twice the length": ((RIGHT_LONG, WRONG), (REFERENCE, WRONG_LONG)),
 }
-"""Pairs of a better and a worse answer, by what they show."""
+"""Pairs of a better and a worse answer, by the tested ability."""
 LENGTHS = ((RIGHT_LONG, WRONG), (WRONG_LONG, REFERENCE))
 """Pairs of a longer and a shorter answer, one each with the longer better and worse."""
 
@@ -76,7 +76,7 @@ def planted(metric: JudgeMetric, repeats: int, seed: int) -> Iterator[Planted]:
     """Yield every planted answer with a rubric's requests.
 
     Args:
-        seed: for what the judge draws.
+        seed: of the judge's random choices.
 
     Raises:
         UserError: the rubric reads a column that the planted questions do not have.

@@ -113,7 +113,7 @@ def judge_strengths(
     """
     labels: dict[str, str] = {}
     held: dict[_Of, list[_Verdicts]] = defaultdict(list)
-    for folder in result_folders(runs):  # what was answered without the sound is no result
+    for folder in result_folders(runs):  # answers without the sound are no result
         with closing(Run(folder)) as run:
             if run.meta.get("fingerprint"):
                 labels[label_of_run(run)] = next(iter(run.systems))

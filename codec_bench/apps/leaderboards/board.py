@@ -39,7 +39,7 @@ class Column:
         subset: the subset of the benchmark, as `COLUMN=VALUE`; None for all of it.
         factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
         scale: of the column's numbers, such as `of 10`; None for the usual words.
-        chance: what a guess among the options reaches, in per cent; None if there are no options.
+        chance: the accuracy of guessing among the options, in per cent; None without options.
     """
 
     name: str

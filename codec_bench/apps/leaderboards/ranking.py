@@ -64,7 +64,7 @@ class Points:
         return np.where(present, shares, 0.0)
 
     def named(self, columns: Sequence[int]) -> list[str]:
-        """Return the names of columns, given their numbers."""
+        """Return the names of columns by their numbers."""
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, included: np.ndarray | None = None) -> np.ndarray:

@@ -216,7 +216,7 @@ def _row(one: ListenerAnswer, trial: Trial, key: Key, file: AnswerFile) -> Ratin
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")
-    # The two systems of a pair stand in the order of the key, whatever the order in which they were shown; the hidden
+    # The two systems of a pair are in the order of the key, not in the order of the page; the hidden
     # reference is second.
     order = {name: n for n, name in enumerate(key.systems)}
     has_sides = kind.has_sides and not trial.check

@@ -102,7 +102,7 @@ def pad_flac(flac: bytes, size: int) -> bytes:
     while missing:
         content = min(missing - 4, _MOST_PADDING)
         if 0 < missing - 4 - content < 4:
-            content -= 4  # what is left must hold the head of another block
+            content -= 4  # the rest must hold the head of another block
         missing -= 4 + content
         blocks.append(bytes([_PADDING | (0 if missing else was_last)]) + content.to_bytes(3, "big") + bytes(content))
     return bytes(head) + b"".join(blocks) + rest

@@ -169,7 +169,7 @@ def _profile_in(request: ProfileRun, page: bool) -> Profile:
         from codec_bench.apps.profiling.page import write_profile_page
 
         write_profile_page(facts, profile.page, references=request.players)
-    write_json(request.folder / PROFILE, facts)  # last: what was measured belongs to the profile before it
+    write_json(request.folder / PROFILE, facts)  # last: the measured values belong to the profile before it
     request.measured.unlink(missing_ok=True)
     mark_finished(request.folder)
     return profile

@@ -115,7 +115,7 @@ def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
     """Replace lost frames of encoded audio by earlier frames or encoded silence.
 
     Args:
-        silent: what is sent for silence of the same length.
+        silent: the codes of silence of the same length.
         source: for each frame, the frame of `sent` to use, or `SILENT` for that of `silent` in its place.
 
     Raises:

@@ -144,13 +144,13 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
         attempt()
     except NotApplicable as reason:
         return reason.reason
-    except Exception as error:  # a decoder may refuse what was not made by its encoder in any way
+    except Exception as error:  # a decoder may refuse any other code than its encoder's
         return fault_of(error)
     return None
 
 
 def _quality(link: LossyLink, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Score the output under given losses with one repair, or give a reason."""
+    """Score the output under losses with one repair, or give a reason."""
     try:
         return scorer(link.clips, link.decode_with_losses(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
@@ -267,7 +267,7 @@ def _decoded(codec: Any, sent: Codes, clip: Audio) -> Audio | None:
     """Decode, or return None if the decoder refuses."""
     try:
         return decode(codec, [sent], [clip])[0]
-    except Exception:  # a decoder may refuse what its encoder did not make in any way; it is counted
+    except Exception:  # a decoder may refuse any other code than its encoder's; it is counted
         return None
 
 

@@ -145,7 +145,7 @@ class Measuring(Checking):
         """Yield clips with codes and output, and count codes, phones and saved audio."""
         players = self._request.players
         for name, clip, codes, out in super()._recoded():
-            yield name, clip, codes, out  # the checks look first: what they refuse is not counted
+            yield name, clip, codes, out  # the checks look first: refused clips are not counted
             self._channels[name] = self._channels.get(name, 0) + 1
             self._rate.add(codes)
             self._tokens.add(name, codes)

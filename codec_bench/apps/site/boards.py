@@ -177,7 +177,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
         for name, system in entry["systems"].items()
     ]
     control = entries[-1].get("control")
-    if not control:  # what was answered under a control is no result, so that none is the best
+    if not control:  # answers under a control are no result, so none is the best
         mark_best(rows, order, {entry["key"]: entry for entry in entries}, site)
     heads = [_column_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
     return {

@@ -80,7 +80,7 @@ class Batched:
         """Yield each request with its answer, or None while it waits; submit new ones.
 
         Args:
-            on_stored: writes what was yielded; called after the answer to a single request.
+            on_stored: writes the yielded answers; called after the answer to a single request.
 
         Raises:
             UserError: the service denies the request, or the fate of a submission is unknown. Earlier answers are

@@ -198,7 +198,7 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
     model = load_model(name, request.options.get(name), device=request.running.device)
     plan = _planned(one, model, request)
     scheme = _scheme(one, plan.prompt.process, request)
-    if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
+    if scheme is not None and request.phase != "answers":  # find scoring errors before anything is paid
         score_rules(one, scheme, request)
         if scheme.reads_sound:
             scheme.plan(request.options, None, gpu=has_gpu(request.running.device))

@@ -363,7 +363,7 @@ class Answering:
         shared: whether to reuse answers of other runs although the service may serve another checkpoint now.
         spending: the command's budget, or None.
         noted_as: the record's entry for the facts of the service; each judge has its own.
-        unit: what a request asks for: a question or a verdict.
+        unit: of a request: a question or a verdict.
     """
 
     def __init__(

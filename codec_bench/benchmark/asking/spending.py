@@ -30,7 +30,7 @@ class Budget:
     Attributes:
         spent_usd: the cost of the answers.
         stopped: the reached limit, or None.
-        hint: what to do then.
+        hint: advice for that case.
     """
 
     def __init__(

@@ -307,7 +307,7 @@ class QuestionStream:
         return {} if kind is None else {kinds.field: kind, **kinds.names[kind]}
 
     def _problem(self, fields: Mapping[str, Any]) -> Diagnostic | None:
-        """Return why a question cannot be asked: a required field is missing."""
+        """Return why a question cannot be sent: a required field is missing."""
         for name in sorted(self._demanded - {"reference", "language"}):
             value = fields.get(name)
             if isinstance(value, list) and any(isinstance(one, Clip) for one in value):

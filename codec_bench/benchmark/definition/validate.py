@@ -2,7 +2,7 @@
 
 Conventions
     Local data are read row by row (`row_checks`) once the definition has no mistake. No other data and no models are
-    loaded, and no sound is decoded. A wrong field hides only the mistakes in what depends on it.
+    loaded, and no sound is decoded. A wrong field hides only the mistakes of fields that depend on it.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class _At:
         try:
             build()
         except (MissingExtra, MissingResource):
-            pass  # what is not installed on this machine is not a mistake of the definition
+            pass  # a missing package is not a mistake of the definition
         except UserError as error:
             yield self(location, error.message, error.hint)
 
@@ -428,7 +428,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
         except UnknownName as error:  # whoever mistyped it may have meant a metric of answers
             known = [*REGISTRY.names(), *GROUPS, *answer_metric_names()]
             if Spec.parse(member).name in known:
-                raise  # its argument is what is not known
+                raise  # its argument is the unknown name
             raise UserError(error.message, hint=suggest(Spec.parse(member).name, known) or error.hint) from None
     if spec.wants != "audio" and spec.kind != "codec":
         raise UserError("metric_of_sound", metric=name, hint="wants: audio")

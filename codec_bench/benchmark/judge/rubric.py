@@ -80,7 +80,7 @@ class Rubric(BaseModel):
             verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is an embedding
             model that gets the whole answer and the options, without a prompt; the nearest option must be the right
             one), or a published reader (see `codec_bench.benchmark.judge.replies`).
-        each: a column with a list of criteria, each of which is one request (`criterion`). Null asks once.
+        each: a column with a list of criteria, one request each (`criterion`). Null sends one request.
         times: how often each question is sent.
         combine: `mean` or `majority` of the verdicts, or `all`: the least, so every yes-no verdict must be yes.
         needs: columns without which a question cannot be judged.

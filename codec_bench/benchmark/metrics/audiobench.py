@@ -82,7 +82,7 @@ def _extract(text: str) -> str:
 def _without_zeros(text: str) -> str:
     """Write a number without trailing zeros and evaluate a quotient; keep other texts.
 
-    A quirk is kept: `1e+120` loses a zero too.
+    As published, `1e+120` loses a zero too.
     """
     try:
         value = float(text)

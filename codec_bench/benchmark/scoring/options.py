@@ -46,7 +46,7 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
     """Summarise the choices of a run with reordered options; None for other runs.
 
     Returns:
-        `how`, `questions` (with reordered options), `kept` (questions without a new order), and the values of
+        `how`, `questions` (with reordered options), `kept` (questions in the old order), and the values of
         `choices_summary`.
     """
     order = (run.meta.get("config") or {}).get("choices")

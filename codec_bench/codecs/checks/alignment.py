@@ -78,7 +78,7 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
     Returns:
         The delay, and the total weight of coherent bands; zeros if too few bands are coherent.
     """
-    hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
+    hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length with a fast transform
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
         return DelayEstimate(0.0, 0.0), 0.0

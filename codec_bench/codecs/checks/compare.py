@@ -20,7 +20,7 @@ _PIECES_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class CompareJob(steps.CheckJob):
-    """What the process of `verify-batching` gets: a codec, files and their shares.
+    """Request to the process of `verify-batching`: a codec, files and their shares.
 
     Args:
         parts: the share of each file that is used, from its beginning, 0 to 1.

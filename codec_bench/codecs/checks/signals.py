@@ -27,7 +27,7 @@ COHERENT = 0.8
 ENVELOPES_CORRELATED = 0.6  # higher, since the envelopes of any two clips of speech correlate somewhat
 _FULL_SCALE = 0.999
 _DELAY_SAMPLES = 1.0  # the smallest suspect delay of a well preserved waveform
-_ROUGH_DELAY_S = 0.0005  # that of others: a quantiser of 600 bit/s moves what it keeps by up to half of this
+_ROUGH_DELAY_S = 0.0005  # that of others: a quantiser of 600 bit/s moves the signal by up to half of this
 _CLEAR_DELAY_SAMPLES = 0.25  # the smallest one that is suspect if all clips agree on it
 _AGREEMENT_SAMPLES = 0.1
 _AGREEING = 3
@@ -271,7 +271,7 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     """Return the level at which the estimate clips but the reference does not, or 0."""
     top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
     at_top = np.abs(estimate) >= _FLAT * top
-    cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes what is lower to its top as well
+    cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes lower values to its top as well
     beyond = int((level > top).sum())
     is_cut = beyond >= _FLAT_SAMPLES and cut >= max(beyond / 2, _FLAT_SHARE * at_top.sum())
     return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0

@@ -26,7 +26,7 @@ from codec_bench.messages import Diagnostic, from_json, of_error, to_json
 from codec_bench.types import Audio, Latents, Sent
 
 ELSEWHERE = "elsewhere"
-"""The step in its own process: it decodes what the step `sent` left."""
+"""The step in its own process: it decodes the codes of the step `sent`."""
 
 NEEDED = ("load", "contract")
 """Steps that must succeed before any other."""
@@ -49,7 +49,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """What the process that checks one codec gets.
+    """The request to the process that checks one codec.
 
     Args:
         codec: its name.

@@ -86,7 +86,7 @@ class Coder:
         delay_samples: of encoder and decoder together, which decoding cuts off.
         packet_bytes: the size of every packet, or None if they differ.
         word: samples and bytes of a code word, if the last packet is cut after the last word needed.
-        extradata: what a container would carry once for the decoder.
+        extradata: the decoder's data that a container would carry once.
         options: the decoder's options.
     """
 

@@ -41,7 +41,7 @@ _MODELS: dict[str, dict[str, Any]] = {
         "overlap": 0.01,
     },
 }
-_CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
+_CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, with 10 ms of overlap
 _REDUCED = {"num_filters": 8, "hidden_size": 32, "codebook_dim": 32}
 _SCALE_BITS = 32  # the reference writes one float a chunk
 _SHORT_FRAMES = 6  # padding of the widest convolution at the frame rate: shorter items reflect appended zeros

@@ -5,7 +5,7 @@ questions with `task_name`, `dataset_name` and `path`; `TRACK/TASK_DATASET/PATH`
 differs from that of `path` (FLAC for WAV).
 
 `minimax` (MiniMaxAI/TTS-Multilingual-Test-Set): `text/LANGUAGE.txt` has one `SPEAKER|SENTENCE` a line;
-`speaker/LANGUAGE/SPEAKER/*.mp3` are recordings of the voice, of which the first by name counts;
+`speaker/LANGUAGE/SPEAKER/*.mp3` are recordings of the voice; the first by name counts;
 `speaker/prompt_text.txt` has their words, one `FILE.mp3|TEXT` a line.
 
 `seed-tts` (BytedanceSpeech/seed-tts-eval): lists of one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, some with a fifth

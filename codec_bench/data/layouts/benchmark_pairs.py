@@ -1,4 +1,4 @@
-"""Data sets of pairs of sounds, one of which should be the likelier, read as rows.
+"""Data sets of pairs of a likelier and a less likely sound, read as rows.
 
 `zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and sounds
 `PART/FILENAME.wav`. A row of the table is a sound, with `filename`, `id`, `voice` and `correct` (1 for the preferred
@@ -89,7 +89,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
 
 
 def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """Build the row of a pair from its two lines, of which `correct` marks one as 1."""
+    """Build the row of a pair from its two lines; `correct` is 1 in one of them."""
     by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for sound in sounds:
         by_side[(sound["correct"] or "").strip()].append(sound)

@@ -171,7 +171,7 @@ def _length_s(path: str) -> float | None:
     """The seconds of a sound by its header; None if it cannot be read."""
     import soundfile
 
-    with suppress(Exception):  # reading the sound says what is wrong with it
+    with suppress(Exception):  # reading the sound explains the error
         header = soundfile.info(path)
         return header.frames / header.samplerate if 0 < header.frames else None
     return None

@@ -43,7 +43,7 @@ class RecogniserFamily:
             codec.
         needs: a package that its processor imports, and its extra.
         longer: the limit of tokens per piece, as a multiple of `MAX_TOKENS`. rate_hz: of the input.
-        clean: post-processes a decoded text. mended: the network with what transformers omits.
+        clean: post-processes a decoded text. mended: the network with the parts that transformers omits.
     """
 
     kind: str

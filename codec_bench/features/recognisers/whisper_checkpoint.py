@@ -201,7 +201,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         weights: a folder, a file in it, or a hub id in the local cache; None for the published checkpoint.
 
     Raises:
-        WeightsError: no such folder. For a checkpoint in another layout, the hint tells what to do.
+        WeightsError: no such folder. The hint names the layout that is needed.
     """
     from codec_bench.weights import find
 

@@ -63,7 +63,7 @@ class RequestGate:
         """Wait until a request may start; return the ticket for `leave`.
 
         Args:
-            slots: those of the question (one sample for one model), a held one of which is reused; None if its answer
+            slots: of the question (one sample for one model); a held one is reused; None if its answer
                 is not stored.
         """
         while True:
@@ -208,7 +208,7 @@ TIMEOUTS = 2
 GONE = 8
 # So many equal refusals, with no answer between them, are no property of the questions.
 ALIKE = 8
-_SHOWN = 160  # characters of what a service says, on the line of the progress
+_SHOWN = 160  # characters of a service's message, on the line of the progress
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 RESUME_HINT = "answers so far are recorded; the same command continues"
 

@@ -82,7 +82,7 @@ def beyond_notes(controls: Sequence[Controlled]) -> list[str]:
 
 
 def _sentence(one: Controlled) -> str:
-    """What a run has beyond its control on one metric, as a sentence with interval."""
+    """The gain of a run over its control on one metric, as a sentence with interval."""
     against = f"beyond {_against(one)}"
     if one.difference is None:
         return f"{one.metric}: what there is {against} is not known: {one.note or 'no item has a value in both'}"

@@ -109,7 +109,7 @@ def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
-    """List findings of the given states; codecs with equal findings share a row."""
+    """List findings of these states; codecs with equal findings share a row."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for text, finding in _findings(profile):
         if finding["state"] in states:

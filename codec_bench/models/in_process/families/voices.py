@@ -99,7 +99,7 @@ class Voice(Family):
     def prepare(self, request: Request) -> Lines:
         """Build the network inputs of the field `text`, with the voice prompt if any.
 
-        UserError if the request asks for what the model does not have.
+        UserError if the model lacks a requested feature.
         """
         text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
