@@ -19,9 +19,15 @@ def targets(request) -> tuple[int, ...]:
 
 
 @pytest.fixture(scope="module")
-def result(targets, tmp_path_factory):
+def result(request, targets, tmp_path_factory):
+    """What each launch needs.
+
+    Triton stores what it compiled for later runs, by the source of a kernel and of all that it calls.
+    """
+    cached = getattr(request.config, "cache", None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+        folder = cached.mkdir("triton") if cached else tmp_path_factory.mktemp("triton")
+        patch.setenv("TRITON_CACHE_DIR", str(folder))
         yield [
             (launch, compiled_kernels.compiled(launch))
             for launch in compiled_kernels.launches()
