@@ -201,7 +201,9 @@ def test_pieces_cover_everything_once(threads, count, most, least):
     ("processor", "features"),
     [pytest.param("haswell", "+avx,+avx2,+fma", marks=pytest.mark.long), ("generic", "")],
 )
-def test_narrower_processors_compute_the_same(processor, features, tmp_path):
+def test_narrower_processors_compute_the_same(request, processor, features, tmp_path):
+    cached = getattr(request.config, "cache", None)  # numba keeps what it compiled for a processor for later runs
+    folder = cached.mkdir(f"numba-{processor}") if cached else tmp_path
     script = """
         import numpy as np
         from codec_bench.kernels.dnsmos import ref, winograd
@@ -216,7 +218,7 @@ def test_narrower_processors_compute_the_same(processor, features, tmp_path):
             expected = ref.convolution(x[1:13, 1:16].astype(np.float64), weights, bias)
             np.testing.assert_allclose(y[1:13, 1:16], expected, atol=5e-5)
     """
-    narrow = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
+    narrow = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", textwrap.dedent(script)], env=os.environ | narrow, capture_output=True, text=True
     )
