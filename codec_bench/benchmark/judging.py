@@ -405,7 +405,11 @@ def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> Send
 
 
 def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
-    """Describe each judge's tests, published use and end of service, one line each."""
+    """Return lines on judges: their tests, published judges, and ends of service.
+
+    One for each judge and metric says how the judge was tested; one for each metric, whose verdicts its published
+    numbers are; one for each judge that ends soon or has ended, when.
+    """
     notices: dict[str, None] = {}
     named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():

@@ -451,9 +451,10 @@ def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:
-    """Write a tab-separated table with two tags per row, and MP3 files.
+    """Write a tab-separated table with tags in each row, and MP3 files.
 
-    The layout is MTG-Jamendo's, or MagnaTagATune's if rows are selected (one row is no test there).
+    The layout is MTG-Jamendo's, or MagnaTagATune's if the definition selects rows (`data.where`). The latter has one
+    more row, which the definition does not select.
     """
     data, labels = benchmark.data, benchmark.spec.fields["labels"]
     listed, sound = str(data.config), str(data.columns["audio"])

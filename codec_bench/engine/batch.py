@@ -389,7 +389,11 @@ class Dispatcher:
         warnings.warn(Note("goes_on_without_device", cause=problem), stacklevel=2)
 
     def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:
-        """Fail an item that hung or killed its worker; refuse the stage if several did."""
+        """Fail an item that hung or killed its worker too often.
+
+        After three items that hung, the stage is refused (no further item is sent) if none came back or the run is
+        impatient; after three that killed their worker, if it is foreign code without any result.
+        """
         stage = self.stages[batch.key]
         if not event.late:
             died = Diagnostic("worker_died", stage=stage.name, cause=event.reason, times=stage.tries)

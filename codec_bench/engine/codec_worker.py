@@ -53,7 +53,11 @@ class SingleWorkerPool(Pool):
         return {} if self._limits.threads is None else thread_variables(self._limits.threads)
 
     def run_step(self, work: StepWork) -> StepResult:
-        """Run a step, or raise Stopped; a new worker then runs the next step."""
+        """Run a step on the worker, and return its result.
+
+        Raises:
+            Stopped: the worker hung, ended or used too much memory. A new one runs the next step.
+        """
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
         self.submit(worker, WorkerBatch(_STEPS, [work], 0.0, worker.device, limit_s), [work])

@@ -110,7 +110,13 @@ def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[Run
 
 
 def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
-    """Run one shard of an evaluation in `folder`; `workers` stay for the next shard."""
+    """Run one shard of an evaluation in `folder`, and mark it as finished.
+
+    Args:
+        shard: which part of the samples.
+        running: options that change no number.
+        workers: they stay for the next shard.
+    """
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
     plan = plan_evaluation(shard_evaluation, running)
     with named_folder(folder) as run_folder:

@@ -564,7 +564,11 @@ def _note_other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, .
 
 
 def _system_with_same_audio(outcome: _Outcome, estimate: Signal) -> str | None:
-    """The name of another system with the same estimate of this item, or None."""
+    """The name of an earlier system with the same estimate of this item, or None.
+
+    Silent estimates do not count, nor a codec's output that equals its reference. A codec's hash is kept for later
+    ones.
+    """
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:
         return None

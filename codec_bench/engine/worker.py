@@ -246,7 +246,7 @@ def main() -> None:
 
 
 def _end_with_parent(pipe: int) -> None:
-    """End this process and its programs when the other end of the pipe closes."""
+    """Wait until a pipe's other end closes; then kill this process and its programs."""
     closed = select.poll()
     closed.register(pipe, 0)  # 0: do not wait for messages of the pipe
     closed.poll()

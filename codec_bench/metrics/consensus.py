@@ -66,9 +66,10 @@ def members(spec: Spec) -> list[str]:
 
 
 def _is_recogniser(text: str) -> bool:
-    """Whether a text names a recogniser.
+    """Whether a text, up to `@`, is read as the name of a recogniser.
 
-    This includes a table of recognisers by language (`configs/recogniser`), and custom code.
+    Any feature's name is, a table by language (a file of `configs/recogniser`), custom code (`file.py:Class`), and any
+    text with a prefix of `RECOGNISERS`.
     """
     from codec_bench import features
     from codec_bench.config import config_names
@@ -145,7 +146,7 @@ class _OfRates(_Consensus):
         return [self._of_item(dict(zip(self._each, row, strict=True))) for row in zip(*columns, strict=True)]
 
     def _of_item(self, scores: Mapping[str, Score]) -> Score:
-        """Combine the recognisers' scores of one item.
+        """Combine the recognisers' scores of one item by `_score`; keep the first flag.
 
         If one has no value, the result has its status and reason.
         """

@@ -147,13 +147,19 @@ def log_likelihood_ratios(reference: _Frames, estimate: _Frames) -> np.ndarray:
 
 
 def cepstral_distance_db(reference: _Frames, estimate: _Frames) -> float:
-    """Compute each frame's distance of linear-prediction cepstra, at most 10 dB."""
+    """Mean distance of linear-prediction cepstra over the 95 % closest frames, in dB.
+
+    A frame counts at most 10 dB.
+    """
     apart = np.sqrt(2.0 * ((reference.cepstrum - estimate.cepstrum) ** 2).sum(axis=1))
     return _trimmed_mean(np.minimum(10.0 / np.log(10.0) * apart, 10.0))
 
 
 def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
-    """Compute Klatt's weighted spectral slope distance (WSS), averaged over frames."""
+    """Compute Klatt's weighted spectral slope distance (WSS) of two signals.
+
+    It is the mean over the 95 % of frames with the smallest distances.
+    """
     slopes, weights = [], []
     for frames in (reference, estimate):
         energy = frames.magnitude**2 @ _critical_band_filters().T

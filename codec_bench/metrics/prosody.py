@@ -154,7 +154,13 @@ class SpeakingRateError(Dwer):
 
 
 def speech_s(level: Mapping[str, Any]) -> float:
-    """Return the seconds from the first to the last frame within 40 dB of the loudest."""
+    """Return the seconds from the first to the last frame within 40 dB of the loudest.
+
+    0 if all frames are silent.
+
+    Args:
+        level: a result of the feature `level`.
+    """
     levels = np.asarray(level["level_db"], np.float64)
     loud = np.flatnonzero((levels > levels.max() - SPEECH_DB) & (levels > -200.0))
     return float((loud[-1] - loud[0] + 1) * level["hop_s"]) if loud.size else 0.0

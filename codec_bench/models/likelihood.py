@@ -54,7 +54,10 @@ class LikelihoodBatchModel(BatchModel):
 
 
 def facts_of(model: Model) -> ModelInfo:
-    """Return a model's facts, with `likelihood` among the outputs if it computes it."""
+    """Return a model's facts, with `likelihood` as an output only if it computes it.
+
+    A `LikelihoodModel` or `LikelihoodBatchModel` has no other output.
+    """
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
     if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
         gives = []

@@ -316,10 +316,14 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
 
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """Generate a batch; yield a token for each of a segment's codec frames.
+        """Generate a batch; yield each segment's tokens, one for each codec frame.
 
         transformers runs the codec frame by frame, and on the first frame twice. Here it runs at once, with the first
         frame repeated: the same codes.
+
+        Args:
+            rows: the inputs of each segment, for its length.
+            inputs: those of all segments, padded.
         """
         import torch
 

@@ -266,7 +266,10 @@ class Client(RetryPolicy):
         return f"{to}; is base_url ({self.base_url}) right?"
 
     def _of_path(self, url: yarl.URL | None) -> str:
-        """Return a hint at a base_url with the request's path, or without a version."""
+        """Return a hint for a 404 at a likely mistake in base_url, or an empty text.
+
+        The mistakes: it ends with the path that every request adds, or it has no path, such as a version.
+        """
         path = str(url).removeprefix(self.base_url) if url is not None else ""
         if path and self.base_url.endswith(path):
             return f" It ends before {path}, which every request adds: base_url={self.base_url.removesuffix(path)}"

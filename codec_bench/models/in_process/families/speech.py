@@ -35,7 +35,11 @@ class WhisperModel(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Compute the spectrogram of a request's only recording, for its language."""
+        """Compute a recording's spectrogram; only rows of one language share a batch.
+
+        Raises:
+            UserError: the request has not exactly one recording, or a language that the network does not know.
+        """
         clips = list(clips_of(request))
         if len(clips) != 1:
             raise UserError("whisper_one_recording", recordings=len(clips))
