@@ -185,7 +185,10 @@ SENTENCES = {
         "no_wordnet": "METEOR needs WordNet for synonyms, and it is not on this machine",
         "at_line": "'{file}', line {line}: {cause}",
         "no_benchmark_file": "there is no benchmark '{path}': the file '{file}' does not exist",
-        "data_not_obtained": "the data of '{name}' are on no hub, and they are not on this machine{details}",
+        "data_not_obtained": lambda name, folder="": (
+            f"the data of '{name}' are on no hub, and they are not on this machine"
+            + (f": there is no folder '{folder}'" if folder else "")
+        ),
         "answer_missing": "there is no expected answer",
         "answer_not_among_choices": "the expected answer is none of the choices",
         "choice_repeated": "the right choice is among the choices more than once",

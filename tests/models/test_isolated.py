@@ -182,7 +182,7 @@ def test_what_else_an_answer_says(responses):
 def test_a_request_that_cannot_be_sent_fails_alone(responses):
     got = [responses[name] for name in ("first", "object", "broken", "usage")]
     assert [r.status for r in got] == ["ok", "failed", "failed", "ok"]
-    assert "cannot be sent" in got[1].reason and "broken.wav" in got[2].reason
+    assert got[1].reason.code == "worker_request" and "broken.wav" in got[2].reason
 
 
 def test_long_sounds_are_cut_or_read_in_windows(folder):

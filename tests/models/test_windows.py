@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.windows import WindowedRequest, join, join_texts, merge_texts, split_windows, window_of, windows
@@ -118,7 +119,7 @@ def test_joined_answers_add_up():
     )
     both = join([one, two], windowed)
     assert (both.text, both.latency_s, both.first_s, both.finish, both.attempts) == ("a b", 3.0, 0.1, "length", 3)
-    assert both.usage == {"output_tokens": 5.0} and both.notes == ("sent in 2 windows", "n")
+    assert both.usage == {"output_tokens": 5.0} and both.notes == (Diagnostic("sent_in_windows", windows=2), "n")
 
 
 def test_a_failed_window_fails_the_whole_and_is_named():

@@ -332,12 +332,11 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
     there = named or "FOLDER"
     folder = os.path.join(os.path.expanduser(there), str(data.repository))
     if not named or not os.path.isdir(folder):
-        lacking = f": there is no folder '{folder}'" if named else ""
         folder_path = os.path.join(there, str(data.repository))
         raise UserError(
             "data_not_obtained",
             name=name,
-            details=lacking,
+            folder=folder if named else "",
             hint=f"{data.obtain.rstrip('.')}. Put them into {folder_path} and give --data {there}",
         )
 

@@ -19,6 +19,7 @@ from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.definition.schema import Template
+from codec_bench.config import fit
 from codec_bench.messages.errors import UserError
 from codec_bench.models.cache import ResponseCache
 from codec_bench.report.open_run import open_run
@@ -102,8 +103,8 @@ def test_each_round_is_sent_with_the_answers_before_it(tmp_path, concurrency):
 def test_a_prompt_shows_where_the_model_will_answer():
     request = Prompt("inline", TEMPLATE, "messages").render(question("a", 2))
     assert rounds_of(request) == 2 and "assistant: (what the model answers)" in format_request(request)
-    with pytest.raises(ValueError, match="'rounds' is 'sounds'"):
-        Template.model_validate({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]})
+    with refuses("does_not_fit", mistakes={"code": "wrong_field", "message": "rounds_without_sound"}):
+        fit({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]}, Template, source="mine.yaml")
 
 
 def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(tmp_path, assert_stored):

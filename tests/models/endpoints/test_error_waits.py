@@ -130,13 +130,16 @@ def test_waiting_is_reported_at_once(kit):
 
 
 @pytest.mark.parametrize(
-    ("body", "says"), [(DAY, "the quota of the day is used up"), (OPENAI_DAY, "the quota of the day"),
-                       ({"error": "try again in 2h"}, "asks to wait 7200 s")],
+    ("body", "cause", "wait_s"), [(DAY, "quota_used_up", None), (OPENAI_DAY, "quota_used_up", None),
+                       ({"error": "try again in 2h"}, "service_status", 7200.0)],
 )  # fmt: skip
-def test_a_quota_of_the_day_and_a_long_wait_end_the_run(kit, body, says):
+def test_a_quota_of_the_day_and_a_long_wait_end_the_run(kit, body, cause, wait_s):
     (first, end), _, clock, _ = sent(kit, busy_then(kit, body), times=2)
     assert first == {"ok": 1} and clock.slept == []
-    assert isinstance(end, UserError) and says in end.message and "--wait" in end.hint and "are recorded" in end.hint
+    assert isinstance(end, UserError) and end.code == "service_stopped"
+    assert end.message.parameters["cause"].code == cause
+    assert wait_s is None or end.message.parameters["wait_s"] == wait_s
+    assert "--wait" in end.hint and "are recorded" in end.hint
 
 
 def busy_then(kit, body):

@@ -55,7 +55,7 @@ def test_elevenlabs_tells_what_is_wrong(kit, monkeypatch):
         return kit.reply(body, 400)
 
     response, _ = answered(kit, "elevenlabs-v3", handle, SPEAK)
-    assert response.status == "refused" and "too long" in response.reason
+    assert response.status == "refused" and "invalid_text" in response.reason.parameters["message"]
 
 
 def test_elevenlabs_transcribes(kit, monkeypatch):
