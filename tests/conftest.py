@@ -66,9 +66,9 @@ PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 LARGE_FILES = [
     "features/test_utmos.py", "metrics/test_distillmos.py", "metrics/test_squim.py",
     "features/recognisers/test_whisper_tiny_en.py", "kernels/test_rvq.py", "gpu/test_tensors.py",
-    "codecs/neural/test_encodec.py",
+    "codecs/neural/test_encodec.py", "models/test_recogniser.py", "models/test_cascade.py", "networks/test_log_mel.py",
 ]  # fmt: skip
-"""Files whose tests take 0.2 to 0.7 GB for a moment. All tests begin with them, because a new process holds least."""
+"""Files whose tests take 0.15 to 0.7 GB for a moment. All tests begin with them, because a new process holds least."""
 # Those that cost most, by `make test-times`. `make test` runs them before the others, so that no process still runs one
 # when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [

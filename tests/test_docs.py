@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from codec_bench.codecs import catalogue
+from codec_bench.engine import pool
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "write_docs.py"
@@ -58,7 +59,8 @@ def shown_files(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run_script(*options: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-P", SCRIPT, *options], capture_output=True, text=True)
+    command = [sys.executable, str(SCRIPT), *map(str, options)]
+    return pool.subprocess.run(command, cwd=Path.cwd(), capture_output=True, text=True, timeout=500)
 
 
 def test_written_pages_are_those_of_the_registries():
