@@ -78,10 +78,10 @@ class Listener:
         """The row whose tone this is; None for what is no tone."""
         if len(samples) < 1000 or not samples.any():
             return None
-        spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), 1 << 18))
+        spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), 1 << 15))
         if spectrum.max() < 20 * np.sqrt(np.mean(spectrum**2)):  # noise
             return None
-        return round((spectrum.argmax() * 16_000 / (1 << 18) - 220) / 20)
+        return round((spectrum.argmax() * 16_000 / (1 << 15) - 220) / 20)
 
 
 @contextmanager
