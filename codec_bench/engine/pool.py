@@ -249,7 +249,7 @@ class Pool:
                 worker.kill()
                 self._replace(worker)
                 return f"it did not answer for {self._loading_s:g} s"
-        answer = _received(worker)
+        answer = _receive(worker)
         if answer is None:
             return self._replace(worker).reason
         worker.requested_at = monotonic()
@@ -333,7 +333,7 @@ class Pool:
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
         for ready in wait(list(by_pipe), timeout_s):
             worker = by_pipe[ready]
-            message = _received(worker)
+            message = _receive(worker)
             if message is None:
                 events.append(self._replace(worker))
                 continue
@@ -443,7 +443,7 @@ def device_owners(specs: Mapping[str, StageSpec]) -> set[str]:
     return {spec.owner for spec in specs.values() if spec.owner and spec.kind != "metrics"}
 
 
-def _received(worker: PoolWorker) -> tuple[Any, ...] | None:
+def _receive(worker: PoolWorker) -> tuple[Any, ...] | None:
     """The next message of a worker; None if its pipe is closed or data are invalid."""
     try:
         message = worker.pipe.recv()

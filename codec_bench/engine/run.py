@@ -159,7 +159,7 @@ class Engine:
         feed = Feed(
             self._dispatcher,
             self._arena,
-            self._unfinished(zip(numbers or range(len(samples)), samples), finished),
+            self._unfinished_samples(zip(numbers or range(len(samples)), samples), finished),
             self._settings.keep,
             writer.folder,
             self._admit,
@@ -207,7 +207,7 @@ class Engine:
         left_s = estimate_left_s(self._dispatcher.stages, items, len(self.plan.systems))
         return min(max(0, int(left_s / SHORT_S) + 1 - len(self._pool.workers)), self._pool.spare)
 
-    def _unfinished(
+    def _unfinished_samples(
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]
     ) -> Iterator[tuple[int, Sample, list[System]]]:
         """Yield each unfinished sample with its number and unfinished systems."""
@@ -283,7 +283,7 @@ class Engine:
         outcome.audio = self._copy_path(outcome.system, outcome.item.loaded.number)
         keep = os.path.abspath(self._writer.folder / outcome.audio) if outcome.audio else None
 
-        def done(result: CodecResult | Fault) -> None:
+        def take_estimate(result: CodecResult | Fault) -> None:
             """Take the codec's output as the estimate, or fail the item."""
             estimate = Signal(regions, rate, reference.num_samples, "", holders=1)
             if isinstance(result, Fault):
@@ -295,7 +295,7 @@ class Engine:
             self._on_estimate(outcome, estimate)
 
         work = CodecWork(reference.audio, rate, regions, keep)
-        self._dispatcher.put(stage.key, work, reference.duration_s, done)
+        self._dispatcher.put(stage.key, work, reference.duration_s, take_estimate)
 
     def _no_estimate(self, outcome: _Outcome, reason: Diagnostic) -> None:
         for name, metric in self.plan.metrics.items():
@@ -391,7 +391,7 @@ class Engine:
         outcome.features_missing += 1
         signal.holders += 1
 
-        def done(result: dict[str, Any] | Fault) -> None:
+        def take_feature(result: dict[str, Any] | Fault) -> None:
             """Cache the feature, and continue the items that waited for it."""
             waiting = signal.features[feature.name]
             signal.features[feature.name] = result
@@ -404,7 +404,7 @@ class Engine:
                     self._on_features(waiter, waiter.estimate)
 
         work = FeatureWork(signal.rates[feature.rate_hz], language, seed)
-        self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
+        self._dispatcher.put(feature.stage.key, work, signal.duration_s, take_feature)
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
         """Compute or queue the metrics that read features, now that all are there."""
@@ -426,7 +426,8 @@ class Engine:
     ) -> None:
         """Queue one job per metric stage, or take its scores from the cache."""
 
-        def done(spec: StageSpec, key: str | None, result: dict[str, Score] | Fault) -> None:
+        def take_scores(spec: StageSpec, key: str | None, result: dict[str, Score] | Fault) -> None:
+            """Cache the scores of a stage, and finish the item with the last ones."""
             if isinstance(result, Fault):
                 result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in spec.names}
             elif key is not None and (packed := pack_scores(result)) is not None:
@@ -440,7 +441,7 @@ class Engine:
             if stored is not None:
                 outcome.scores.update(unpack_scores(stored))
             else:
-                self._dispatcher.put(spec.key, work, estimate.duration_s, partial(done, spec, key))
+                self._dispatcher.put(spec.key, work, estimate.duration_s, partial(take_scores, spec, key))
 
     def _scores_key(self, outcome: _Outcome, estimate: Signal, work: MetricWork) -> str | None:
         """Return the cache key of an estimate's scores; None without a score cache."""

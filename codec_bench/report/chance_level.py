@@ -26,7 +26,7 @@ def metric_notes(entries: Entries) -> list[str]:
     entries = list(entries)
     notes = _failures(entries)
     for system, metric, entry in entries:
-        notes += [f"{metric} of {system}: {phrase}" for phrase in (*_read(entry), *_compared(entry))]
+        notes += [f"{metric} of {system}: {phrase}" for phrase in (*_read(entry), *_preference_notes(entry))]
     return list(map(plain, notes))
 
 
@@ -69,7 +69,7 @@ def _read(entry: MetricSummary) -> list[str]:
     ]
 
 
-def _compared(entry: MetricSummary) -> list[str]:
+def _preference_notes(entry: MetricSummary) -> list[str]:
     """Notes on answers rated against references: win rate, ties, position bias."""
     comparison = entry.compared
     if not comparison:

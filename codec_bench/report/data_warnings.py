@@ -52,11 +52,11 @@ _TEXTS = {
 def warned_text(one: Warned) -> str:
     """Return one warning of `stats.data_warnings` as a sentence."""
     many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
-    facts = {"many": many, "other": one.other, "metric": next(iter(one.moved), ""), "moved": _moved(one.moved)}
+    facts = {"many": many, "other": one.other, "metric": next(iter(one.moved), ""), "moved": _describe_shift(one.moved)}
     return _TEXTS[one.kind].format(**facts, **one.figures)
 
 
-def _moved(moved: Mapping[str, float | None]) -> str:
+def _describe_shift(moved: Mapping[str, float | None]) -> str:
     """How far such data shift metrics, and which effects are unknown; "" for neither."""
     known = sorted(((shift, name) for name, shift in moved.items() if shift is not None), reverse=True)
     open_ = [name for name, shift in moved.items() if shift is None]

@@ -82,10 +82,10 @@ def export_summary(run: Run, form: str, out: Target) -> None:
             write_csv(file, COLUMNS, summary_rows(summary))
         else:
             render = summary_markdown if form == "markdown" else summary_latex
-            file.write(render(summary, _unfinished(run)))
+            file.write(render(summary, _unfinished_note(run)))
 
 
-def _unfinished(run: Run) -> list[str]:
+def _unfinished_note(run: Run) -> list[str]:
     """A note on a run that has not finished; [] for a finished one."""
     if run.meta.get("state") in (None, "finished"):
         return []

@@ -54,10 +54,10 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     systems = _TableColumn(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
     columns = [*_extra_columns(summary), *(_metric_column(summary, name) for name in names)]
     if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
-        turned = _turned(summary, names)
+        turned = _transpose(summary, names)
         if sum(column.width + _GAP for column in turned) - 1 <= width:
             return _table(turned)
-    return _stacked(systems, columns, width)
+    return _stack_tables(systems, columns, width)
 
 
 def summary_notes(summary: Summary, most: int | None = numbers.MOST_NOTES) -> list[str]:
@@ -83,14 +83,14 @@ def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
     """
     cells = [[_text(value) for value in column] for column in zip(*rows)]
     columns = [_TableColumn(Text(head), cells[position] if cells else []) for position, head in enumerate(heads)]
-    return _stacked(columns[0], columns[1:], width)
+    return _stack_tables(columns[0], columns[1:], width)
 
 
 def _text(value: Any) -> Text:
     return value if isinstance(value, Text) else Text("" if value is None else numbers.plain(str(value)))
 
 
-def _stacked(first: _TableColumn, columns: Sequence[_TableColumn], width: int) -> Table:
+def _stack_tables(first: _TableColumn, columns: Sequence[_TableColumn], width: int) -> Table:
     """Return one table, or several below each other that repeat the first column."""
     widths = [column.width + _GAP for column in columns]
     # A long name is broken before a number is cut.
@@ -179,7 +179,7 @@ def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: in
     return cell
 
 
-def _turned(summary: Summary, names: Sequence[str]) -> list[_TableColumn]:
+def _transpose(summary: Summary, names: Sequence[str]) -> list[_TableColumn]:
     """Return the transposed table: a row per metric and extra column."""
     extra_columns = _extra_columns(summary)
     heads = [column.head for column in extra_columns]
@@ -259,7 +259,7 @@ def comparison_table(comparisons: Sequence[Comparison], *, adjusted: bool = Fals
     heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
     heads += [*(["p (Holm)"] if adjusted else []), "min. detectable", "better : worse : same", "pairs", "units"]
     columns = [_TableColumn(Text(head), [row[position] for row in rows]) for position, head in enumerate(heads)]
-    return _stacked(columns[0], columns[1:], width or get_console().width)
+    return _stack_tables(columns[0], columns[1:], width or get_console().width)
 
 
 def _comparison(c: Comparison, adjusted: bool) -> list[Text]:

@@ -83,22 +83,22 @@ class Tally:
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
         pairs = {name: facts for name, facts in metrics.items() if facts.get("kind") == "pair"}
-        yield from self._warned(self._notes, of, metrics)
-        yield from self._warned(self._of_reference, of, pairs)
+        yield from self._relevant_warnings(self._notes, of, metrics)
+        yield from self._relevant_warnings(self._of_reference, of, pairs)
 
     @staticmethod
-    def _warned(
+    def _relevant_warnings(
         notes: Mapping[str, list[Mapping[str, float]]], of: int, metrics: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[Warned]:
         """Yield the warnings that concern enough items and shift a metric."""
         for kind, of_kind in notes.items():
             figures = {name: float(np.mean([one[name] for one in of_kind])) for name in of_kind[0]}
-            moved = {} if kind in _LEAST else _moved(kind, figures, metrics)
+            moved = {} if kind in _LEAST else _metric_shifts(kind, figures, metrics)
             if len(of_kind) >= _LEAST.get(kind, LEAST_SHARE) * of and (moved or kind in _LEAST):
                 yield Warned(kind, len(of_kind), of, figures, moved)
 
 
-def _moved(
+def _metric_shifts(
     kind: str, figures: Mapping[str, float], metrics: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float | None]:
     """Shifts in spreads of the metrics that a finding moves; None if not measured."""

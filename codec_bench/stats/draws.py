@@ -41,7 +41,7 @@ def draw_statistics(
     position = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
     values = [folded(parts.fold, parts.sums[position == draw]) for draw in range(count)]
     known = [value for value in values if value is not None]
-    passed = _passed(parts, at, higher_is_better)
+    passed = _mark_passing(parts, at, higher_is_better)
     each = counts or dict.fromkeys((question for question, _ in draws.values()), count)
     return DrawsSummary(
         n=count,
@@ -54,7 +54,7 @@ def draw_statistics(
     )
 
 
-def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
+def _mark_passing(parts: MetricParts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
     """Mark the answers that pass, bool `(items,)`; None if that is undefined."""
     if parts.fold is not ratios or not len(parts.sums):
         return None

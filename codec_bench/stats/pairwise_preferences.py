@@ -120,7 +120,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     if not _finite(totals, sides, len(names))[0]:
         unknown = [Strength(name, None, None, None, each[name]) for name in names]
         return Strengths(unknown, 0.0, len(duels), units, Note("infinite_strengths"))
-    points, tie = _fitted(totals, sides, len(names))
+    points, tie = _fit_strengths(totals, sides, len(names))
     ends, note = _interval_ends(table, sides, len(names), seed, draws)
     rows = [
         Strength(name, float(value), *low_high, each[name]) for name, value, low_high in zip(names, points[0], ends)
@@ -169,7 +169,7 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
     return np.asarray(reach.reshape(len(counts), -1).all(axis=1) & (rises | ~both))
 
 
-def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
+def _fit_strengths(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
     """Strengths in points `(draws, systems)`, log nu; of counts `(draws, pairs, 3)`."""
     design = np.zeros((len(sides), 3, systems + 1))
     for n, (a, b) in enumerate(sides):
@@ -213,6 +213,6 @@ def _interval_ends(
     finite = _finite(counts, sides, systems)
     if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:
         return none, Note("infinite_draws", infinite=infinite, draws=draws)
-    points, _ = _fitted(counts[finite], sides, systems)
+    points, _ = _fit_strengths(counts[finite], sides, systems)
     low, high = np.quantile(points, [0.025, 0.975], axis=0)
     return [(float(a), float(b)) for a, b in zip(low, high)], None

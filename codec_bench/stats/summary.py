@@ -212,10 +212,10 @@ def _entry(
         entry = replace(entry, **answer_statistics(scores, parts, system.subsets, entry.subsets or {}))
     if (failures := (meta.get("benchmark") or {}).get("failures")) is not None:
         entry = replace(entry, policies=policies(entry.value, counting, failures))
-    return replace(entry, **_repeated(recorded, metric, system, parts))
+    return replace(entry, **_repeat_fields(recorded, metric, system, parts))
 
 
-def _repeated(recorded: RecordedRun, metric: str, system: _System, parts: MetricParts) -> dict[str, Any]:
+def _repeat_fields(recorded: RecordedRun, metric: str, system: _System, parts: MetricParts) -> dict[str, Any]:
     """The fields `draws` and `robustness` of an entry with repeated questions."""
     better = recorded.metrics[metric].get("higher_is_better")
     wordings = system.subsets.get(WORDING, {})
@@ -290,7 +290,7 @@ class _Reasons:
         ids = recorded.ids({group.example for group in self._groups.values() if group.example is not None})
         rows = [
             FailureReason(
-                system, metric, status, read(_filled(group.shape, iter(group.slots))), group.count,
+                system, metric, status, read(_fill_reason(group.shape, iter(group.slots))), group.count,
                 "" if group.example is None else ids.get(group.example, ""),
             )
             for (system, metric, status, _), group in self._groups.items()
@@ -331,12 +331,12 @@ def _shape(value: Any, slots: list[Any]) -> Any:
     return None
 
 
-def _filled(shape: Any, slots: Iterator[Any]) -> Any:
+def _fill_reason(shape: Any, slots: Iterator[Any]) -> Any:
     """The JSON values of a reason from its shape and slots."""
     if isinstance(shape, Mapping):
-        return {name: one if name == "code" else _filled(one, slots) for name, one in shape.items()}
+        return {name: one if name == "code" else _fill_reason(one, slots) for name, one in shape.items()}
     if isinstance(shape, list):
-        return [_filled(one, slots) for one in shape]
+        return [_fill_reason(one, slots) for one in shape]
     if shape is None:
         return next(slots)
     return re.sub("\0", lambda _: str(next(slots)), shape)

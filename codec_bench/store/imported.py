@@ -197,7 +197,7 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
         return _check_not_empty(imported, path)
     held = read_json(path, hint=_OTHER_FILE)
     for config in _mapping(held.get("configs")).values():
-        _doubted(imported, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
+        _read_findings(imported, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
     for task, values in _mapping(held.get("results")).items():
         better = _mapping(_mapping(held.get("higher_is_better")).get(task))
         n = _mapping(_mapping(held.get("n-samples")).get(task)).get("effective")
@@ -236,7 +236,7 @@ def read_inspect(path: Path) -> Imported:
     imported, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
     score_facts = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in score_facts.items()}
-    _doubted(imported, [one.get("metadata") for one in score_facts.values()])
+    _read_findings(imported, [one.get("metadata") for one in score_facts.values()])
     samples = _mappings(held.get("samples"))
     several = any(sample.get("epoch", 1) != 1 for sample in samples)
     counted: set[str] = set()
@@ -297,7 +297,7 @@ def _add(
     imported.scores.setdefault(id, {})
 
 
-def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
+def _read_findings(imported: Imported, facts: Iterable[Any]) -> None:
     """Read the check results of a system, if this package wrote the file."""
     for of in facts:
         held = _mapping(of)
@@ -351,13 +351,13 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        record = _parsed(line)
+        record = _parse_line(line)
         if not isinstance(record, dict) or not all(isinstance(name, str) for name in record):
             raise UserError("imported_not_json", path=path, number=number, line=line.strip()[:60])
         yield number, record
 
 
-def _parsed(line: str) -> Any:
+def _parse_line(line: str) -> Any:
     """A line of JSON, or of a Python literal with `nan` and `inf`; else None."""
     try:
         return json.loads(line)

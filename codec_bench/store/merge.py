@@ -86,7 +86,7 @@ def merge_records(
     shards = read_parts(folders)
     new_lock = FolderLock(out) if lock is None else None
     try:
-        held = _held(out, shards, anew)
+        held = _read_merged(out, shards, anew)
         parts = {shard.number: shard for shard in shards.parts if shard.number not in held}
         every = sorted({*held, *parts})
         missing = tuple(number for number in range(1, shards.of + 1) if number not in every)
@@ -146,7 +146,7 @@ def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[in
         )
 
 
-def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
+def _read_merged(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
     """Facts by number of the shards already merged in `out`; {} if all must be merged.
 
     Raises:

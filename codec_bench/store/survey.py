@@ -81,7 +81,7 @@ class Survey:
 
     def rows(self, table: str) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
         """Rows of a table to save, each with the names of its cells."""
-        with closing(_opened(self.path)) as db:
+        with closing(_open_damaged(self.path)) as db:
             layout = _tables(db)[table]
             reach = (self.systems, self.metrics, max(self.samples, default=-1) + 1)
             for cells in _Reader(db, reach).rows(layout):
@@ -105,13 +105,13 @@ def survey(folder: Path) -> Survey:
     if not path.is_file():
         raise UserError("not_a_run_folder", folder=folder, database=DATABASE)
     try:
-        with closing(_opened(path)) as db:
+        with closing(_open_damaged(path)) as db:
             return _survey(db, path)
     except sqlite3.Error as error:
         raise UserError("nothing_to_save", path=path, cause=error, hint="run it again") from error
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_damaged(path: Path) -> sqlite3.Connection:
     """Open a record that may be cut or hold text that is not UTF-8."""
     db = connect(path)
     db.execute("PRAGMA writable_schema = ON")  # SQLite then also reads a file that is shorter than its header says

@@ -137,7 +137,7 @@ def agreement(
             hint="run the benchmark with --judge a,b, or give --with FILE with the ratings of people",
         )
     compared: tuple[Compared, ...] = tuple(compare_raters(panel, a, b, ties=ties) for a, b in pairs)
-    apart = farthest(panel, _headed(panel, pairs), most_apart)
+    apart = farthest(panel, _select_pairs(panel, pairs), most_apart)
     rated = ~np.all([np.isnan(rater.values) for rater in panel.raters], axis=0)
     rows = tuple(asdict(problem) for problem in problems.all())
     standard = _standard(panel, material, scale)
@@ -290,7 +290,7 @@ def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
     return [*((one, machine) for machine in machines for one in (*together, *persons)), *among]
 
 
-def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
+def _select_pairs(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
     """Select the pairs that define disagreement: with the consensus, or else all."""
     together = "mean" if panel.of_role("mean") else "majority" if panel.of_role("majority") else None
     chosen = [(a, b) for a, b in pairs if a.role == together]

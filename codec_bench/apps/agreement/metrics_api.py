@@ -65,7 +65,7 @@ def metric_agreement(
     if not -1 <= least <= 1:
         raise UserError("correlation_limit", value=least, example=LEAST)
     opened = open_runs(runs)
-    people = None if human is None else _rated(human)
+    people = None if human is None else _read_ratings(human)
     columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
     if len(columns.names) < 2:
         have = ", ".join(columns.names) or "none"
@@ -80,7 +80,7 @@ def metric_agreement(
     return replace(metric_agreement_of(columns, least=least, problems=problems, standard=standard), judges=judges)
 
 
-def _rated(path: str | os.PathLike[str]) -> Ratings:
+def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
     """Read a file of ratings; raises UserError if they are preferences or options."""
     people = read_ratings(path)
     if people.kind != "rating":

@@ -283,7 +283,7 @@ def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale:
     if n >= FEWEST:
         of_ranks = spearman(points.value, points.mos)
         of_ranks = replace(of_ranks, note=rename_units(of_ranks.note, level))
-    mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
+    mapped = tuple(_fit_mapping(metric, points, mapping, level, scale) for mapping in DEGREES)
     return Fit(metric.name, metric.better is False, level, n, excluded, of_ranks, mapped, points)
 
 
@@ -291,7 +291,7 @@ def _too_few(n: int, level: str, fewest: int) -> Note:
     return Note("few_voted", count=n, of=level, needed=fewest)
 
 
-def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
+def _fit_mapping(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
     """Fit a mapping of a metric to votes: RMSE, RMSE*, outlier ratio, Pearson.
 
     It has only a note if there are too few points, or an unmapped metric is on another scale.
@@ -438,7 +438,7 @@ def _against(
     comparisons = []
     n = len(a.names)
     for mapping, d in DEGREES.items():
-        x, y = _mapped(one, a, mapping, level, scale), _mapped(other, b, mapping, level, scale)
+        x, y = _fit_mapping(one, a, mapping, level, scale), _fit_mapping(other, b, mapping, level, scale)
         if x.note or y.note:
             continue
         adjust = lambda p: None if p is None else min(1.0, pairs * float(p))  # noqa: E731

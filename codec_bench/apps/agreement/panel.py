@@ -218,7 +218,7 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
         return agreement_of(
             reference=against[places], rater=rater.values[places],
             codes=np.unique(codes[places], return_inverse=True)[1],
-            names=names, without=_refused(panel, reference, rater, places),
+            names=names, without=_inapplicable_coefficients(panel, reference, rater, places),
         )  # fmt: skip
 
     rated = lambda places: np.asarray([n for n in places if both[n]], int)  # noqa: E731
@@ -231,7 +231,7 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
     return Compared(reference.name, rater.name, over(shared), subsets, counts)
 
 
-def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
+def _inapplicable_coefficients(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
     """Map the coefficients that do not apply to two raters to the reasons.
 
     Args:
@@ -286,7 +286,7 @@ def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
     x, y = reference.values[both], rater.values[both]
     if panel.kind == "option":
         apart[both] = x != y
-    elif panel.kind == "rating" and KAPPAS[0] in _refused(panel, reference, rater, both):
+    elif panel.kind == "rating" and KAPPAS[0] in _inapplicable_coefficients(panel, reference, rater, both):
         apart[both] = np.abs(middle_ranks(x) - middle_ranks(y))
     else:
         apart[both] = np.abs(x - y)

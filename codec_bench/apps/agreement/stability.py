@@ -121,8 +121,8 @@ def metric_stability(
         raise UserError("too_few_clips_with_sound", count=len(samples), hint="give another --data or --limit")
     references = [Audio.read(str(sample.audio)) for sample in samples]
     coded = {system: _through(system, references) for system in SYSTEMS}
-    metric = load_metric(",".join(_measured(names(metrics), samples)), device=device)
-    before, *after = (_scored(metric, samples, references, coded, change) for change in (None, *CHANGES))
+    metric = load_metric(",".join(_select_metrics(names(metrics), samples)), device=device)
+    before, *after = (_score_clips(metric, samples, references, coded, change) for change in (None, *CHANGES))
     rows = [
         _row(name, change, _of(before, name), _of(scores, name))
         for name in metric.protocols
@@ -131,7 +131,7 @@ def metric_stability(
     return StabilityTable(rows, [sample.id for sample in samples], protocols=metric.protocols)
 
 
-def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+def _select_metrics(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
     """Select metrics that score single clips.
 
     Raises:
@@ -158,7 +158,7 @@ def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
     ]
 
 
-def _scored(
+def _score_clips(
     metric: Any,
     samples: Sequence[Sample],
     references: Sequence[Audio],
@@ -227,7 +227,7 @@ def _samples(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Audio], Au
     return lambda audio: Audio(change(audio.samples), audio.sample_rate_hz)
 
 
-def _surrounded(seconds: float, *, noise: bool) -> Callable[[Audio], Audio]:
+def _add_silence(seconds: float, *, noise: bool) -> Callable[[Audio], Audio]:
     """Add equal silence before and after, digital or with quiet noise."""
 
     def changed(audio: Audio) -> Audio:
@@ -248,7 +248,7 @@ def _late(samples: Callable[[int], int]) -> Callable[[Audio], Audio]:
     return changed
 
 
-def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np.ndarray]:
+def _quantise(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np.ndarray]:
     """Round to whole steps, after triangular noise of one step if dithered."""
 
     def changed(x: np.ndarray) -> np.ndarray:
@@ -275,7 +275,7 @@ def _m4a(audio: Audio) -> Audio:
 
 CHANGES: Sequence[Change] = (
     *(
-        Change(f"{seconds:g} s of {label} before and after", group, _surrounded(seconds, noise=noise), both=True)
+        Change(f"{seconds:g} s of {label} before and after", group, _add_silence(seconds, noise=noise), both=True)
         for label, group, noise in (("zeros", "zeros around", False), ("quiet noise", "noise around", True))
         for seconds in (0.5, 1.5, 5.0)
     ),
@@ -290,9 +290,9 @@ CHANGES: Sequence[Change] = (
         for rate in (16_000, 22_050, 24_000, 44_100, 48_000)
     ),
     Change("telephone band: brought to 8 kHz and back", "narrow band", _narrow, both=True),
-    Change("rounded to 16 bits", "bits", _samples(_rounded(_16_BITS))),
-    Change("rounded to 16 bits with dither", "bits", _samples(_rounded(_16_BITS, dither=True))),
-    Change("rounded to 24 bits", "bits", _samples(_rounded(_24_BITS))),
+    Change("rounded to 16 bits", "bits", _samples(_quantise(_16_BITS))),
+    Change("rounded to 16 bits with dither", "bits", _samples(_quantise(_16_BITS, dither=True))),
+    Change("rounded to 24 bits", "bits", _samples(_quantise(_24_BITS))),
     Change("in a FLAC file of 16 bits", "bits", lambda audio: Clip(flac_bytes(audio)).read()),
     Change(
         "floating point with peaks of 1.2",

@@ -223,7 +223,7 @@ class Described(Maker):
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
         else:
-            question = self._written(segment, description, number, turn)
+            question = self._write_question(segment, description, number, turn)
         choices = [question.choices[int(index)] for index in random.permutation(len(question.choices))]
         letter = LETTERS[choices.index(question.answer)] if choices else question.answer
         return {
@@ -233,7 +233,7 @@ class Described(Maker):
             "answer_text": question.answer,
             "about": question.about,
             "description": description,
-            "checked": self._checked(question, description, values, turn),
+            "checked": self._check_answer(question, description, values, turn),
             "review": "none",
             "recording": segment.sample.id,
             "licence": self.recordings.licences[segment.sample.id],
@@ -271,7 +271,7 @@ class Described(Maker):
             others = read_options(self._ask_model("writer", request, turn), right, count)
         return _Question(question, right, classes.column, (right, *others))
 
-    def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
+    def _write_question(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
         """Return question `number` of those that a model wrote about a segment at a try."""
         written, facts = self.recipe.written, self.recipe.facts
         assert written is not None, "a recipe has classes or written questions"
@@ -285,7 +285,7 @@ class Described(Maker):
         text = self._shared.once(("questions", segment.key, turn), questions)[number]
         return _Question(text.question, text.answer, text.about)
 
-    def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
+    def _check_answer(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
         """Check a question's answer by measured values, otherwise by the judge model.
 
         Returns:

@@ -186,9 +186,9 @@ class Joined(SpeechMaker):
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
-            read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
+            read = self._synthesise_lines(key, lines, number) if self.voices else self._read_recordings(key, lines)
             with with_audio(self._join([stem, *read.sounds])):
-                return self._checked(key, text, lines, stem, read)
+                return self._join_and_check(key, text, lines, stem, read)
 
         return try_item(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
 
@@ -210,7 +210,7 @@ class Joined(SpeechMaker):
             raise Dropped("stem", Diagnostic("stem_missing"), str(text.stem or "there is no path"))
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
-    def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
+    def _read_recordings(self, key: str, lines: Sequence[Line]) -> Read:
         """Read the recordings of an item's lines; raises Dropped if one is missing."""
         sounds = []
         for line in lines:
@@ -221,7 +221,7 @@ class Joined(SpeechMaker):
             sounds.append(_read(paths[0], self.recipe.checks, "recording", "recording"))
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
-    def _synthesised(self, key: str, lines: Sequence[Line], number: int) -> Read:
+    def _synthesise_lines(self, key: str, lines: Sequence[Line], number: int) -> Read:
         """Synthesise an item's lines by the voice of try `number`, and check their audio."""
         assert self.voices is not None, "what is synthesised has voices"
         voice, again = self.voices.order(self.recipe.seed, key, number)
@@ -234,7 +234,7 @@ class Joined(SpeechMaker):
         provenance = {"draw": again, "try": number, "synthesiser": synthesiser}
         return Read(sounds, self.voices.voices[voice].name, provenance)
 
-    def _checked(
+    def _join_and_check(
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
     ) -> tuple[dict[str, Any], Audio]:
         """Join stem and options, and check the recording: row and audio; raises Dropped."""

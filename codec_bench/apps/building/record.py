@@ -143,7 +143,7 @@ class Distinct:
             if of != held:
                 self._first[item.key] = first
         if self._keeps:
-            self._first = _united(marks)
+            self._first = _first_by_mark(marks)
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
         """Implement `BuildRecord.outcomes`."""
@@ -158,7 +158,7 @@ class Distinct:
                 yield BuildItem(item.key, item.groups, (*item.failures, failure), material=item.sound)
 
 
-def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _first_by_mark(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Map each item to the first one that shares a mark, directly or by way of others.
 
     Args:

@@ -58,7 +58,7 @@ class Reviewed:
         """Implement `BuildRecord.outcomes`, with reviewers' drops and edits applied."""
         for item in self._record.outcomes(keys, sounds=sounds):
             decision = self.decisions.get(item.key)
-            yield item if decision is None or item.row is None else _decided(item, item.row, decision)
+            yield item if decision is None or item.row is None else _apply_decision(item, item.row, decision)
 
     def sentence(self, item_count: int) -> str:
         """Describe the review for the card; empty without one.
@@ -79,7 +79,7 @@ class Reviewed:
         return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
 
 
-def _decided(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> BuildItem:
+def _apply_decision(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> BuildItem:
     """Accept, edit or drop an item by a reviewer's decision; bad edits drop it too."""
     if decision.decision == "drop":
         return _dropped(item, Diagnostic("reviewer_dropped"), decision.why)

@@ -165,7 +165,7 @@ class SpokenTexts(SpeechMaker):
             pauses: between the parts, in seconds.
         """
         recipe = self.recipe
-        full, level, sounds = self._levelled(parts, raw, pauses)
+        full, level, sounds = self._set_level(parts, raw, pauses)
         checked, checks = self.inspect(full, [(segment.text, sound) for segment, sound in zip(parts, sounds)])
         cast = _cast(parts)
         named = self._named(parts)
@@ -188,7 +188,7 @@ class SpokenTexts(SpeechMaker):
         }
         return row, full
 
-    def _levelled(
+    def _set_level(
         self, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[Audio, float, Sequence[Audio]]:
         """Return the joined item, its loudness in LUFS, and the parts for recognisers.

@@ -186,7 +186,7 @@ def converse(
     }
     held_by = _users_of(Path(replay)) if replay is not None else None
     with own_folder("converse", identity) if out is None else named_folder(out) as out_folder:
-        identity = _joined(out_folder.path, identity)
+        identity = _merge_requests(out_folder.path, identity)
         on_folder(out_folder.path, out_folder.words)
         write_json(out_folder.path / "run.json", {**identity, **describe_machine()})
         work = [
@@ -223,7 +223,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
     return CascadeSession(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
 
 
-def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_requests(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a stored request with this one; raises UserError if they differ.
 
     Models and conversations may be added; `generation` counts the starts.

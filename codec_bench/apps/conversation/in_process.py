@@ -166,14 +166,14 @@ class _Turns(_ProcessLine):
     async def _send(self, samples: np.ndarray) -> None:
         """Request an answer; a failure is queued like audio."""
         try:
-            await self._spoken(samples)
+            await self._answer_turn(samples)
         except RequestFailed as trouble:
             self._out.put_nowait(trouble)
         except Exception as error:
             # As in `_Streamed._run`.
             self._out.put_nowait(_failed(error))
 
-    async def _spoken(self, samples: np.ndarray) -> None:
+    async def _answer_turn(self, samples: np.ndarray) -> None:
         """Request the model's answer to the samples of a user turn, and emit its audio."""
         turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
         system_message = (Message("system", (self.instructions,)),) if self.instructions else ()

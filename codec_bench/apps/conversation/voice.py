@@ -51,7 +51,7 @@ def voice(
     if clean is not None and clean.status == "ok" and (theirs := read_words(folder_of)) is not None:
         parts["clean"] = (_signal(clean), theirs)
     for stretch, (samples, words_of) in parts.items():
-        for name, result in _measured(samples, words_of).items():
+        for name, result in _measure_part(samples, words_of).items():
             value, reason = (None, result) if isinstance(result, str) else (result, "")
             yield Value(session.id, 0, f"{OFFICIAL_15}/{stretch}/{name}", value, cut_s, reason)
 
@@ -112,7 +112,7 @@ def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: Diagnostic) -> tu
     return float(np.mean(values)), float(np.std(values, ddof=1)) if values.size > 1 else 0.0
 
 
-def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | str]:
+def _measure_part(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | str]:
     """Return the values of one part of a session by name, each a number or a reason."""
     if not signal.size:
         return dict.fromkeys(VOICE, Diagnostic("nothing_of_part"))

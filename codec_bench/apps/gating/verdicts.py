@@ -207,7 +207,7 @@ def _compare(
         metric, facts.unit, facts.higher_is_better, "cannot_tell",
         folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), metric_spec.margin, loss, None,
         len(ids), few_speakers,
-        tuple(sorted(scored & missing)), _moved(baseline, candidate, metric, ids, facts.higher_is_better),
+        tuple(sorted(scored & missing)), _worst_items(baseline, candidate, metric, ids, facts.higher_is_better),
     )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def _with_verdict(one: GateVerdict, p: float | None, alpha: float) -> GateVerdic
     return replace(one, verdict=verdict, p_holm=p)
 
 
-def _moved(
+def _worst_items(
     baseline: Sequence[RunScores], candidate: Sequence[RunScores], metric: str, ids: Sequence[str], higher: bool
 ) -> tuple[MovedItem, ...]:
     """Return the items with the largest loss; `higher`: whether higher is better."""

@@ -113,13 +113,15 @@ def of_texts(
             cases[name] += [(unit, _sign(held[a], held[b])) for a, b in compared if a in held and b in held]
         biases[LONG] += [(unit, _sign(held[a], held[b])) for a, b in LENGTHS if a in held and b in held]
         if len(held) == len(KINDS):
-            placed = [_centred(held[kind], span) for kind in KINDS]
+            placed = [_centre_mark(held[kind], span) for kind in KINDS]
             if prefers:  # a tie prefers neither
                 above = [0.0 if value == 0 else value - right for value, right in zip(placed, perfect)]
                 biases[HIGH] += [(unit, max(-1.0, min(1.0, value))) for value in above]
             else:
                 biases[HIGH] += [(unit, max(-1.0, min(1.0, value - usual))) for value in placed]
-            is_middle = [abs(_centred(value, span)) < MID if value is not None else False for value in held.values()]
+            is_middle = [
+                abs(_centre_mark(value, span)) < MID if value is not None else False for value in held.values()
+            ]
             biases[MIDDLE] += [(unit, (float(is_mid) - middles) / (1.0 - middles)) for is_mid in is_middle]
     biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]
     return _part_test(replies, cases, biases, date, served)
@@ -130,7 +132,7 @@ def _sign(better: float | None, worse: float | None) -> float:
     return 0.0 if better is None or worse is None else float(better > worse) - float(better < worse)
 
 
-def _centred(value: float | None, span: tuple[float, float]) -> float:
+def _centre_mark(value: float | None, span: tuple[float, float]) -> float:
     """Scale a mark to -1 to 1; 0 without one."""
     low, high = span
     return 0.0 if value is None else max(-1.0, min(1.0, 2.0 * (value - low) / (high - low) - 1.0))
@@ -149,7 +151,7 @@ def _part_test(
         served=sorted(set(served)),
         j=figure([case for held in cases.values() for case in held]),
         kinds={name: figure(held) for name, held in cases.items()},
-        changed=figure(_changed(replies), low=0.0),
+        changed=figure(_verdict_changes(replies), low=0.0),
         biases={name: figure(held) for name, held in biases.items() if held},
         asked=len(replies),
         refused=sum(reply.declined for reply in replies),
@@ -158,7 +160,7 @@ def _part_test(
     )
 
 
-def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
+def _verdict_changes(replies: Sequence[JudgeReply]) -> list[Case]:
     """Return (unit, 1 or 0) for each repeated question: whether the verdict changed."""
     held: dict[str, list[JudgeReply]] = defaultdict(list)
     for reply in sorted((one for one in replies if not one.failed), key=lambda one: one.to.repeat):
@@ -285,7 +287,7 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionP
         return HEARING, of_sounds(
             [_read_claim(one, answers[one.id]) for one in every if one.id in answers], day, served
         )
-    marks = list(_marked(metric, answers, plan))
+    marks = list(_read_marks(metric, answers, plan))
     return metric.protocol, of_texts(marks, metric.rubric.range, day, served, prefers=metric.prefers)
 
 
@@ -299,7 +301,7 @@ def _read_claim(claim: Claim, answer: AnswerRecord) -> JudgeReply:
     )
 
 
-def _marked(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: QuestionPlan) -> Iterator[JudgeReply]:
+def _read_marks(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: QuestionPlan) -> Iterator[JudgeReply]:
     """Yield the judge's mark of each planted answer whose requests are answered."""
     for one in planted(metric, plan.repeats, plan.seed):
         held = {request.id: answers[id] for request in one.requests if (id := _row_id(request, one)) in answers}

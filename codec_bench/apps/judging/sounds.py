@@ -88,14 +88,14 @@ def _quiet(seconds: float) -> np.ndarray:
     return np.zeros(round(seconds * RATE_HZ))
 
 
-def _faded(signal: np.ndarray) -> np.ndarray:
+def _fade_ends(signal: np.ndarray) -> np.ndarray:
     """Fade 5 ms at both ends."""
     ramp = np.minimum(1.0, np.arange(signal.size) / (0.005 * RATE_HZ))
     return signal * ramp * ramp[::-1]
 
 
 def _tone(seconds: float, hz: float, level: float = 0.3) -> np.ndarray:
-    return _faded(level * np.sin(2 * np.pi * hz * _times(seconds)))
+    return _fade_ends(level * np.sin(2 * np.pi * hz * _times(seconds)))
 
 
 @cache
@@ -167,7 +167,7 @@ def _pitch(number: int, draws: Draws) -> PlantedSound:
     rising, low = number % 2 == 0, draws.uniform(200, 400)
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
-    signal = _faded(0.3 * np.sin(2 * np.pi * np.cumsum(hz) / RATE_HZ))
+    signal = _fade_ends(0.3 * np.sin(2 * np.pi * np.cumsum(hz) / RATE_HZ))
     return _either("pitch", rising, signal)
 
 
@@ -201,7 +201,7 @@ def _reversed(number: int, draws: Draws) -> PlantedSound:
 def _order(number: int, draws: Draws) -> PlantedSound:
     """Make a tone and noise, with the tone first for even numbers."""
     tone_first = number % 2 == 0
-    tone, noise = _tone(1.0, draws.uniform(400, 900)), _faded(0.1 * draws.standard_normal(RATE_HZ))
+    tone, noise = _tone(1.0, draws.uniform(400, 900)), _fade_ends(0.1 * draws.standard_normal(RATE_HZ))
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
     return _either("order", tone_first, np.concatenate(pieces))
 

@@ -65,7 +65,7 @@ def leaderboard(
     definition, published = definition_of(name)
     columns = definition.columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
-    others = _published(published, rules, definition.notes)
+    others = _read_published(published, rules, definition.notes)
     run_rows, ignored = user_rows(runs, rules, definition.board_variants, published=bool(others))
     rows = [*others, *run_rows]
     rows.sort(key=lambda row: _rank(row, rules))
@@ -110,7 +110,7 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
         document = {**read_config("leaderboard", str(document["like"])), **document}
     definition = fit(document, BoardDefinition, source=name)
     if is_file:
-        definition = _located(definition, Path(name).parent)
+        definition = _resolve_paths(definition, Path(name).parent)
         _check_columns(definition, name)
     if definition.published is None:
         return definition, None
@@ -119,7 +119,7 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     return definition, published_file if is_file and published_file.is_file() else shipped
 
 
-def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
+def _resolve_paths(definition: BoardDefinition, folder: Path) -> BoardDefinition:
     """Make paths of local benchmarks absolute, if they exist below `folder`."""
     from codec_bench.benchmark import has_benchmark, is_path
 
@@ -160,7 +160,7 @@ def _check_columns(definition: BoardDefinition, file: str) -> None:
             )
 
 
-def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[BoardRow]:
+def _read_published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[BoardRow]:
     """Read the published rows from their CSV file; none without a file.
 
     Args:

@@ -177,7 +177,7 @@ def codec_board(
         raise UnknownName("axis", axis, list(AXES))
     gathered, notes = _gather(runs)
     tables = [_own_table(key, held, axis, anchor, seed) for key, held in gathered.items()]
-    tables += [_fronted(table, axis, anchor, {}, seed) for table in published_codecs()]
+    tables += [_mark_front(table, axis, anchor, {}, seed) for table in published_codecs()]
     if metrics:
         known = {name for table in tables for name in (table.metric, numbers.split_name(table.metric)[0])}
         for name in metrics:
@@ -314,10 +314,10 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
         LOCAL_RUNS, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
     )  # fmt: skip
-    return _fronted(table, axis, anchor, held.changes, seed, held.sizes)
+    return _mark_front(table, axis, anchor, held.changes, seed, held.sizes)
 
 
-def _fronted(
+def _mark_front(
     table: CodecTable,
     axis: str,
     anchor: str | None,

@@ -209,7 +209,7 @@ def _print_board(board: Board) -> None:
         means = [_average(row)] if board.averages else []
         means += [_mean_cell(board, row, group) for group in board.means]
         means += [row.gain_over_text] if has_gains else []
-        cells = [_marked(_cell(row.cells.get(name), row, name), n, *marks) for name, marks in best.items()]
+        cells = [_mark_best(_cell(row.cells.get(name), row, name), n, *marks) for name, marks in best.items()]
         rows.append((_own_marked(row), *means, *cells))
     print_wide([*heads, *map(_head, board.columns)], rows)
     talk(
@@ -262,7 +262,7 @@ def _cell(value: Decimal | None, row: BoardRow, name: str) -> Any:
     return row.judged.get(name) if value is None else value if ends is None else f"{value} [{ends[0]}, {ends[1]}]"
 
 
-def _marked(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
+def _mark_best(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
     """Mark the best cell bold, and indistinguishable ones with ≈."""
     from rich.text import Text
 

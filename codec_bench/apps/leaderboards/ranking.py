@@ -143,7 +143,7 @@ def robustness(points: Points) -> list[Robustness]:
     rule = ranks(points.averages())
     benchmarks = _without_each(points, points.benchmarks)
     groups = _without_each(points, points.groups)
-    scaled, constant = _scaled(points)
+    scaled, constant = _rank_scaled(points)
     notes = [
         *([] if benchmarks is not None else ["there is one benchmark only, so none can be left out"]),
         *([] if groups is not None else ["there is one group of tasks only, so none can be left out"]),
@@ -171,7 +171,7 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
     return ranks(np.where(points.complete, every, np.nan))
 
 
-def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
+def _rank_scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
     """Rank by z-scores and min-max scaling, `(2, rows)`; also return constant columns.
 
     The ranks are None below two complete rows.
@@ -263,7 +263,7 @@ def rank_draws(
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
     small_samples = {row: one.units for one in parts if one.units < FEWEST_UNITS for row in one.rows}
     moving = {row for one in parts for row in one.rows} - set(small_samples)
-    placed, above = _placed(drawn)
+    placed, above = _rank_draws(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
     ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
     notes: list[str | None] = ["there are no items of this row, so the interval of its rank is unknown"] * rows
@@ -327,7 +327,7 @@ def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: in
     return drawn
 
 
-def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rank_draws(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ranks `(draws, rows)`, and the share of draws with row i above row j."""
     at_once = max(1, 4_000_000 // drawn.shape[1] ** 2)
     placed = np.empty(drawn.shape, np.int64)

@@ -94,12 +94,12 @@ def describe_offsets(columns: Mapping[str, Sequence[BoardJudge]], factors: Mappi
     of: dict[str, list[str]] = {}
     for column, raters in columns.items():
         for first, second in combinations(raters, 2):
-            for words in _between(first, second, known, factors[column]):
+            for words in _describe_offset(first, second, known, factors[column]):
                 of.setdefault(words, []).append(column)
     return [f"{', '.join(names)}: {words}" for words, names in of.items()]
 
 
-def _between(first: BoardJudge, second: BoardJudge, known: Sequence[Succession], factor: int) -> Iterator[str]:
+def _describe_offset(first: BoardJudge, second: BoardJudge, known: Sequence[Succession], factor: int) -> Iterator[str]:
     """Describe the measured offset between two judges, or that there is none."""
     if first.rubric and second.rubric and first.rubric != second.rubric:
         yield (

@@ -342,7 +342,7 @@ def _build_row(system: tuple[str, ...], deviations: tuple[str, ...], values: _Va
         deviations=deviations,
         states=tuple(values.states),
         earlier_values={name: ", ".join(others) for name, others in values.earlier_values.items()},
-        judged=_judged(values, rules),
+        judged=_describe_ratings(values, rules),
         **{name: getattr(values, name) for name in _SHARED_FIELDS},
     )
 
@@ -377,7 +377,7 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
     return {"n": Decimal(over.n), **{name: column.shown(value) for name, value in known.items()}}
 
 
-def _judged(values: _Values, rules: Rules) -> dict[str, str]:
+def _describe_ratings(values: _Values, rules: Rules) -> dict[str, str]:
     """Describe ratings by other judges than the published, by column or group."""
     ratings = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
     if len({rater.key for _, rater in values.ratings.values()}) != 1:

@@ -85,7 +85,7 @@ def site(
     for other in sites:
         for names, more in zip(counts, copy_runs(site_folder, other)):
             names += more
-    return finish(site_folder, Added(*map(tuple, counts)), _published(site_folder, notify), title)
+    return finish(site_folder, Added(*map(tuple, counts)), _build_leaderboards(site_folder, notify), title)
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
@@ -130,7 +130,7 @@ def _split_folders(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFold
     return list(folders), sites
 
 
-def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
+def _build_leaderboards(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
     """Build the published leaderboards that have runs of the site, by name.
 
     A table of codecs is added if a run has bitrates. `notify` receives a sentence on run folders that are missing.
@@ -253,7 +253,7 @@ def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
     replaced: list[str] = []
     unchanged: list[str] = []
     for key in other.keys():
-        theirs, ours = _checked(other, key), site.entry(key)
+        theirs, ours = _validate_entry(other, key), site.entry(key)
         if ours is not None and (
             ours["content"] == theirs["content"] or (ours["date"] or "") >= (theirs["date"] or "")
         ):
@@ -265,7 +265,7 @@ def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
     return added, replaced, unchanged
 
 
-def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
+def _validate_entry(other: SiteFolder, key: str) -> dict[str, Any]:
     """Return the description of a run of another site; raises UserError if malformed.
 
     Args:

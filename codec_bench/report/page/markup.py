@@ -93,7 +93,7 @@ def _environment(layout: PageFiles) -> SandboxedEnvironment:
         cell=_cell,
         heading=_heading,
         words=_words,
-        shortened=_shortened,
+        shortened=_shorten_name,
         value_text=lambda value: (
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         ),
@@ -140,7 +140,7 @@ def _words(text: str, unbroken: int = LONGEST_WHOLE) -> Markup:
     return Markup("<wbr>").join(word.format(p) if len(p) <= LONGEST_WHOLE else Markup("{}").format(p) for p in pieces)
 
 
-def _shortened(text: str) -> Markup:
+def _shorten_name(text: str) -> Markup:
     """Return a one-line name that loses its middle where it does not fit."""
     from markupsafe import Markup
 

@@ -78,7 +78,7 @@ def test_what_is_too_short_and_what_no_package_measures(monkeypatch):
     assert voices.pitch(np.zeros(RATE_HZ, np.float32)) == "nothing in it is voiced"
     monkeypatch.setattr(voices, "_mos", lambda speech: "not here")
     monkeypatch.setitem(sys.modules, "parselmouth", None)
-    measured = voices._measured(np.zeros(RATE_HZ, np.float32), [(0.0, 0.5), (0.5, 1.0)])
+    measured = voices._measure_part(np.zeros(RATE_HZ, np.float32), [(0.0, 0.5), (0.5, 1.0)])
     assert (
         measured["wpm"] == 120
         and "praat-parselmouth" in measured["mean_pitch"]

@@ -106,7 +106,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
     step = next((s for s in (1, 2, 5, 10, 30, 60) if session.duration_s / s <= 14), 300)
     return {
         "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
-        "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.output, MODEL_Y)],
+        "words": list(_place_words(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.output, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
         "values": [(display_name(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,
@@ -114,7 +114,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
     }  # fmt: skip
 
 
-def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
+def _place_words(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
     """Place words, each in the first line with room; a word without room is omitted."""
     ends = [0.0] * WORD_LINES
     for word, begin, _ in words:
