@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import pytest
 import soundfile
+from direct_http import DirectSession
 from local_http import Connection, LocalServer
 
 from codec_bench.apps.judging.api import judge_check
@@ -144,8 +145,9 @@ def judge():
 
 @pytest.fixture
 def check(tmp_path, monkeypatch, judge):
-    """Tests the judge; the outcome."""
+    """Tests the judge without a connection; the outcome."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("codec_bench.models.endpoints.client.open_session", lambda *_: DirectSession(judge.answer))
 
     def run(out="check", options=(), **settings):
         inputs = {"openai-chat": {"base_url": judge.url, "model": "m", "concurrency": 16, **dict(options)}}

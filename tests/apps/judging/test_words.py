@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from direct_http import DirectSession
 
 from codec_bench.apps.judging.words import findings
 from codec_bench.store.judge_tests import HEARING
@@ -67,9 +66,8 @@ def listen_to_half(judge):
 
 
 @pytest.fixture
-def model(check, judge, monkeypatch):
+def model(check, judge):
     """What a check of the judge finds: the only part's figures, and its words."""
-    monkeypatch.setattr("codec_bench.models.endpoints.client.open_session", lambda *_: DirectSession(judge.answer))
 
     def run(become, settings):
         become(judge)
