@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 SENTENCES = {
+    "info": {
+        "benchmarks_of_scales": "the benchmarks are rated on different scales, so they are compared one by one only",
+        "mean_of_raters": "the mean of several raters is rarely a value of the scale",
+        "raters_of_scales": lambda first, second: (
+            f"the two rate on different scales: {first or 'an unknown scale'} and {second or 'an unknown scale'}"
+        ),
+    },
     "error": {
         "scale_reversed": "the scale is {low:g} to {high:g}; expected the lower end first",
         "no_usable_rating": "none of the ratings in '{path}' can be used: {reasons}",

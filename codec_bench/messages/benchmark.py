@@ -48,6 +48,10 @@ SENTENCES = {
         "expected_without_words": "the reference of '{id}' has no words",
         "question_without_repetition": "the question of '{id}' has nothing to repeat after its first sentence",
         "judge_asked_instead": "the published rule asks a judge about plain repetition too",
+        "answers_not_published": (
+            "the expected answers are not published; `codec-bench export RUN --format submission` writes the file that "
+            "the authors score"
+        ),
         "no_weights": "the sample '{id}' has no weights of {names}",
     },
     "warning": {

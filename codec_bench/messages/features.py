@@ -16,6 +16,8 @@ SENTENCES = {
         "signal_without_peak": "the signal is silent and cannot be divided by its peak",
         "no_envelope": "the signal is digital silence, which has no spectral envelope",
         "no_language_token": "{model} has no token for the language '{language}'",
+        "recogniser_needs_language": "{name} needs the language, and the sample has none",
+        "recogniser_language_unknown": "{name} does not know the language '{language}'",
         "english_only": "{model} knows English only, not '{language}'",
         "no_speech_heard": "webrtcvad hears no speech in it",
         "no_voice_heard": "the encoder hears no voice in it: its embedding is zero",
@@ -23,6 +25,7 @@ SENTENCES = {
     "error": {
         "signal_not_finite": "the signal is not finite",
         "signal_out_of_range": "the signal leaves [-1, 1] or is not finite",
+        "text_endless": "the recogniser's text did not end within {tokens} tokens",
         "not_finite": "the network's output is not a finite number",
         "encoder_not_finite": "the encoder's output is not a finite number",
         "upstream_not_finite": "the upstream's output is not a finite number, or has no frames",

@@ -163,4 +163,4 @@ def _response(result: Any) -> Response:
         return Response.failed(Diagnostic("recogniser_silent"))
     response = Response(text=text, finish="stop", notes=() if text else (EMPTY,))
     fault = result.get("fault")  # text that was decoded before a fault is not a transcript
-    return replace(response, status="failed", reason=str(fault), finish=None) if fault else response
+    return replace(response, status="failed", reason=fault, finish=None) if fault else response

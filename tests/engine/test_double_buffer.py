@@ -353,7 +353,7 @@ def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, m
     run = run_it(codec="unprocessed", data=str(tmp_path / "data.jsonl"), metrics=f"{ASSETS / 'fragile.py'}:OfFragile")
     scores = {s.id: s for s in run.scores()}
     assert scores.keys() == expected.keys()
-    assert scores.pop("kills").code == "worker_died"
+    assert scores.pop("kills").reason.code == "worker_died"
     assert "ValueError: a signal that raises" in scores.pop("raises").reason
     for name, score in scores.items():
         assert score.value == pytest.approx(expected[name], rel=1e-6), name

@@ -46,7 +46,7 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
     run = send(tmp_path, monkeypatch)
     scores = list(run.scores("speaker", "withheld"))
     assert {(s.value, s.status) for s in scores} <= {(None, "refused"), (None, "failed")}
-    assert "--format submission" in next(s.reason for s in scores if s.status == "refused")
+    assert next(s.reason.code for s in scores if s.status == "refused") == "answers_not_published"
     export(run, form="submission", out=tmp_path / "submission.json")
     entries = json.loads((tmp_path / "submission.json").read_text())
     ids = [question.id for question in load_benchmark("mmau-test").questions(mirror=tmp_path / "mirror")]

@@ -30,6 +30,7 @@ from codec_bench.apps.agreement.coefficients import (
 )
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import RatedItem, Scale
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.intervals import unit_codes
 
 TIES = ("left-out", "any", "equal")
@@ -42,8 +43,8 @@ COEFFICIENTS = {"rating": OF_RATINGS, "option": OF_LABELS, "preference": ("kappa
 """The coefficients by kind. Preferences are ordered: first system, neither, second."""
 PREFERENCES = {PREFERRED: "first", EQUAL: "equal", OTHER: "second"}
 MOST_LEVELS = 21
-MIXED = "the benchmarks are rated on different scales, so they are compared one by one only"
-OF_MEAN = "the mean of several raters is rarely a value of the scale"
+MIXED = Diagnostic("benchmarks_of_scales")
+OF_MEAN = Diagnostic("mean_of_raters")
 _BINS = 10
 
 
@@ -248,8 +249,8 @@ def _inapplicable_coefficients(panel: Panel, reference: Rater, rater: Rater, pla
     # People of one file share an unknown scale; unbounded metrics share none.
     is_unbounded = None in scales[0] | scales[1] and "metric" in (reference.role, rater.role)
     if scales[0] != scales[1] or is_unbounded:
-        (first,), (second,) = (sorted(map(_scale_words, of_rater)) or ["an unknown scale"] for of_rater in scales)
-        why = f"the two rate on different scales: {first} and {second}"
+        (first,), (second,) = (sorted(map(_scale_words, of_rater)) or [""] for of_rater in scales)
+        why = Diagnostic("raters_of_scales", first=first, second=second)
         return {name: why for name in OF_RATINGS if name not in CORRELATIONS}
     if "mean" in (reference.role, rater.role):
         return dict.fromkeys(("kappa", *SHARES), OF_MEAN)
@@ -257,7 +258,7 @@ def _inapplicable_coefficients(panel: Panel, reference: Rater, rater: Rater, pla
 
 
 def _scale_words(scale: Scale | None) -> str:
-    return "an unknown scale" if scale is None else f"{scale[0]:g} to {scale[1]:g}"
+    return "" if scale is None else f"{scale[0]:g} to {scale[1]:g}"
 
 
 def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confusion:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
-REASON = (
-    "the expected answers are not published; `codec-bench export RUN --format submission` writes the file that the "
-    "authors score"
-)
+REASON = Diagnostic("answers_not_published")
 
 
 class Withheld(AnswerMetric):

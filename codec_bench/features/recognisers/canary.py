@@ -14,6 +14,7 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -78,7 +79,7 @@ class Canary(PiecewiseRecogniser):
         for tokens, code in zip(generated[:, prompts.shape[1] :].tolist(), languages):
             last = tokens.index(end) if end in tokens else None
             text = self._tokenizer.decode(tokens[:last], skip_special_tokens=True).strip()
-            fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
+            fault = "" if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
             transcripts.append(PieceTranscript(text, str(code), fault))
         return transcripts
 

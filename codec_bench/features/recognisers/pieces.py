@@ -13,6 +13,7 @@ from codec_bench.audio.padded_passes import EIGHT_SECONDS, passes
 from codec_bench.features.base import Feature, Result, Unavailable, Word
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.pocketsphinx import windows
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName
 from codec_bench.weights import find
 
@@ -109,12 +110,12 @@ class PiecewiseRecogniser(Feature):
             language: the base code of the signal's language, None if unknown.
         """
         if language is None and self.needs_language:
-            return f"{self.name} needs the language, and the sample has none"
+            return Diagnostic("recogniser_needs_language", name=self.name)
         if self.reads_language and language is not None and self.languages and language not in self.languages:
-            return f"{self.name} does not know the language '{language}'"
+            return Diagnostic("recogniser_language_unknown", name=self.name, language=language)
         if signal.size < self.shortest:
-            return f"the signal has {signal.size} samples; the recogniser needs at least {self.shortest}"
-        return None if np.isfinite(signal).all() else "the signal has samples that are not numbers"
+            return Diagnostic("signal_short", samples=signal.size, model=self.name, needed=self.shortest)
+        return None if np.isfinite(signal).all() else Diagnostic("signal_not_finite")
 
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None

@@ -16,6 +16,7 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -115,7 +116,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         """
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         parsed = self._processor.decode(tokens[:last], return_format="parsed")
-        fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
+        fault = "" if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
         return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:

@@ -19,6 +19,7 @@ from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.networks.precision import computing
 
@@ -376,7 +377,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
-        fault = "" if last is not None else f"the recogniser's text did not end within {self._most} tokens"
+        fault = "" if last is not None else Diagnostic("text_endless", tokens=self._most)
         return PieceTranscript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
     def _merged(self, tokens: list[int], language: str | None) -> PieceTranscript:

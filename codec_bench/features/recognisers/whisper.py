@@ -447,7 +447,7 @@ class Whisper(PreparedFeature):
         }
         bound = most_tokens(self._tokens.prompt(language or "en"))
         if any(len(window.tokens) >= bound for window in windows):
-            result["fault"] = f"the recogniser's text did not end within {bound} tokens"
+            result["fault"] = Diagnostic("text_endless", tokens=bound)
         return result
 
 

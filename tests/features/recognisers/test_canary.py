@@ -9,6 +9,7 @@ from tiny_recognisers import write_canary
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import canary, pieces
+from codec_bench.messages import Diagnostic, of_error
 
 
 def reference(folder, signals, languages):
@@ -72,15 +73,15 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
 def test_it_needs_a_language_that_it_knows(folder, signals):
     feature = load_feature("canary-1b-v2", weights=str(folder))
     untold, unknown, usable = feature.compute([signals[2]] * 3, [None, "zh", "en"])
-    assert isinstance(untold, Unavailable) and "needs the language" in str(untold)
-    assert isinstance(unknown, Unavailable) and "does not know the language 'zh'" in str(unknown)
+    assert isinstance(untold, Unavailable) and of_error(untold).code == "recogniser_needs_language"
+    assert isinstance(unknown, Unavailable) and of_error(unknown).parameters["language"] == "zh"
     assert usable["language"] == "en"
 
 
 def test_a_text_that_does_not_end_is_a_fault(folder, signals, monkeypatch):
     monkeypatch.setattr(canary, "MAX_TOKENS", 1)
     (result,) = load_feature("canary-1b-v2", weights=str(folder)).compute([signals[2]], ["en"])
-    assert result["fault"] == "the recogniser's text did not end within 1 tokens"
+    assert result["fault"] == Diagnostic("text_endless", tokens=1)
 
 
 def test_protocols():

@@ -9,6 +9,7 @@ from tiny_recognisers import write_parakeet, write_qwen3_asr
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import pieces, qwen3_asr
+from codec_bench.messages import Diagnostic, of_error
 
 RATE = pieces.RATE_HZ
 
@@ -78,7 +79,7 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
 def test_a_text_that_does_not_end_is_a_fault(folder, signals, monkeypatch):
     monkeypatch.setattr(qwen3_asr, "MAX_TOKENS", 1)
     (result,) = load_feature("qwen3-asr-0.6b", weights=str(folder)).compute([signals[2]])
-    assert result["fault"] == "the recogniser's text did not end within 1 tokens"
+    assert result["fault"] == Diagnostic("text_endless", tokens=1)
 
 
 def test_the_language_that_the_model_names_is_reported_as_a_code():
@@ -98,8 +99,10 @@ def test_the_language_that_the_model_names_is_reported_as_a_code():
 def test_unusable_audio_is_unavailable(folder, signals):
     feature = load_feature("qwen3-asr-0.6b", weights=str(folder))
     short, other, usable = feature.compute([signals[0][:159], signals[2], signals[2]], ["en", "xx", "en"])
-    assert isinstance(short, Unavailable) and "at least 160" in str(short)
-    assert isinstance(other, Unavailable) and str(other) == "qwen3-asr-0.6b does not know the language 'xx'"
+    assert isinstance(short, Unavailable) and of_error(short).parameters["needed"] == 160
+    assert isinstance(other, Unavailable) and of_error(other) == Diagnostic(
+        "recogniser_language_unknown", name="qwen3-asr-0.6b", language="xx"
+    )
     assert usable["language"] == "en" and not usable["language_detected"]
 
 

@@ -13,6 +13,7 @@ from refusals import refuses
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import transformers_asr
+from codec_bench.messages import Diagnostic, of_error
 
 MOST = 12
 """Tokens of an answer. Networks of noise seldom come to an end."""
@@ -113,17 +114,17 @@ def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
     assert [result.get("language") for result in results] == languages
     faults = [result.get("fault") for result in results if "fault" in result]
     most = MOST * transformers_asr.FAMILIES[name].longer
-    assert set(faults) <= {f"the recogniser's text did not end within {most} tokens"}
+    assert set(faults) <= {Diagnostic("text_endless", tokens=most)}
     assert not (faults and transformers_asr.FAMILIES[name].writes != "text")
 
 
 def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
     cohere = load_feature("cohere-transcribe-03-2026", weights=folders["cohere-transcribe-03-2026"])
     cohere.load()
-    assert "needs the language" in cohere.refusal(signals[2], None)
-    assert "does not know the language 'sv'" in cohere.refusal(signals[2], "sv")
+    assert cohere.refusal(signals[2], None).code == "recogniser_needs_language"
+    assert cohere.refusal(signals[2], "sv").parameters["language"] == "sv"
     (short,) = cohere.compute([signals[0][:800]], ["en"])
-    assert isinstance(short, Unavailable) and "needs at least 1600" in str(short)
+    assert isinstance(short, Unavailable) and of_error(short).parameters["needed"] == 1600
     with refuses("weights_kind", kind="cohere_asr"):
         load_feature("granite-speech-5.0-470m-turboctc", weights=folders["cohere-transcribe-03-2026"]).load()
 
