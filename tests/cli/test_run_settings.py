@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench.api.read_arguments import group_options
 from codec_bench.benchmark import load_benchmark
 from codec_bench.data import open_source
-from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
 from codec_bench.types import Audio
@@ -90,7 +90,7 @@ def test_parameters_that_are_no_mapping_are_reported_in_a_sentence(value, comman
 
 
 def test_the_example_of_a_mapping_fits_the_option():
-    with pytest.raises(UserError, match="the option 'load' of the model 'step-audio-2-mini' is 3") as refused:
+    with refuses("model_option_not_a_mapping", option="load", model="step-audio-2-mini", value=3) as refused:
         load_model("step-audio-2-mini", {"load": 3})
     setting = "--set step-audio-2-mini.load"
     assert refused.value.hint == f"{setting}='{{NAME: VALUE}}', or {setting}.NAME=VALUE"

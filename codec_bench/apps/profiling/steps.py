@@ -170,8 +170,8 @@ class Measuring(Checking):
     def _language(self) -> dict[str, dict[str, Any]]:
         return {"language": language.language(self._corpus_of_tokens(), seed=self._request.settings.seed)}
 
-    def _fit_transformer(self) -> dict[str, dict[str, Any]]:
-        """Fit a small transformer to the codes."""
+    def _transformer(self) -> dict[str, dict[str, Any]]:
+        """Fit a small transformer to the codes; called by the name of its step."""
         settings = self._request.settings
         spoken = language.SpokenContent(self._request.texts, self._alignments)
         return {

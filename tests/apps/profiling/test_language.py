@@ -91,7 +91,10 @@ def test_a_codec_with_white_codes_is_distinguished_from_one_that_follows_the_sou
 def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
     result = profiled(odd("White"), settings={"lm_steps": 5}, skip=OTHERS)  # three clips
     (white,) = result.codecs.values()
-    assert white["transformer"]["state"] == "not applicable" and "5 clips are needed" in white["transformer"]["reason"]
+    assert white["transformer"]["state"] == "not applicable" and white["transformer"]["reason_code"] == {
+        "code": "too_few_clips",
+        "clips": 5,
+    }
     assert white["language"]["state"] == "ok" and not result.faults
 
 

@@ -144,7 +144,9 @@ def test_a_file_that_is_no_definition(tmp_path, text, line, says):
 def test_a_metric_that_is_mistyped_may_have_been_meant_as_one_of_answers(tmp_path):
     text = WRONG.replace("  - utmos\n", "  - acuracy[label]\n")
     result = validate_benchmark(write(tmp_path, text))
-    assert next(one for one in result if "no metric called" in one.message).hint.startswith("did you mean accuracy")
+    assert next(one for one in result if one.message.parameters.get("kind") == "metric").hint.startswith(
+        "did you mean accuracy"
+    )
 
 
 def test_every_field_that_does_not_fit(tmp_path):
