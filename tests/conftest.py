@@ -64,7 +64,8 @@ PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
 LARGE_FILES = [
-    "features/test_utmos.py", "metrics/test_distillmos.py", "metrics/test_squim.py",
+    "features/test_utmos.py", "networks/test_dnsmos.py", "metrics/test_distillmos.py", "metrics/test_squim.py",
+    "features/test_dnsmos.py", "kernels/test_dnsmos.py",
     "features/recognisers/test_whisper_tiny_en.py", "kernels/test_rvq.py", "gpu/test_tensors.py",
     "codecs/neural/test_encodec.py", "models/test_recogniser.py", "models/test_cascade.py", "networks/test_log_mel.py",
 ]  # fmt: skip
