@@ -220,7 +220,7 @@ def invalid_value(code: str, **parameters: Any) -> ValueError:
 
 
 def mistake_of(error: Mapping[str, Any]) -> str:
-    """What pydantic finds wrong with a value: the code of the validator that refused it, or pydantic's words."""
+    """The code of the validator that refused a value, or pydantic's words."""
     carried = next(iter(getattr(error.get("ctx", {}).get("error"), "args", ())), None)
     if isinstance(carried, Diagnostic):
         return carried
