@@ -324,7 +324,7 @@ class RemoteModel(Model):
         name = sent[lesson.parameter]
         self._learned[name] = lesson.instead
         if lesson.instead is None:
-            self._untold[name] = end.reason
+            self._untold[name] = str(end.reason)
         return True
 
     def _masked(self, response: Response) -> Response:
