@@ -234,7 +234,7 @@ def test_languages_are_subsets_where_there_are_several(tmp_path):
     rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": dropped([0.0, 1.0])}
     run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
     entry = summarise(run).as_dict()["systems"]["model"]["metrics"]["m"]
-    note = too_few(1, 3, "an interval")
+    note = too_few(1, 3, "interval")
     small = {"note": note, "note_code": note.as_dict()}
     assert entry["subsets"]["language"] == {
         "en": {"value": 1.0, "ci95": None, **small, "n": 1, "failed": 0},

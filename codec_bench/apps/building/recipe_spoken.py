@@ -210,7 +210,7 @@ class SpokenRecipe(Speech):
     def _fitting(self) -> SpokenRecipe:
         """Validate that template, dialogue, questions and recognisers fit together."""
         if (self.template is None) == (self.texts.dialogue is None):
-            raise invalid_value("any_of_fields", fields=["template", "texts.dialogue"])
+            raise invalid_value("one_of_fields", fields=["template", "texts.dialogue"])
         if self.texts.question is None and (self.template is None or self.texts.choices is not None):
             raise invalid_value("question_missing")
         if not self.checks.recognisers:

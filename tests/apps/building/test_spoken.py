@@ -228,7 +228,7 @@ def test_wrong_recipes_are_refused_before_anything_is_spoken(speaking, tmp_path)
         ),
         ({"voices": [{"name": "plain"}, {"name": "plain"}]}, {"code": "at_line", "cause": Containing("same name")}),
         ({"voices": "nowhere.yaml"}, {"code": "no_voice_file"}),
-        ({"template": None}, {"code": "at_line", "cause": Containing("'template', or 'dialogue'")}),
+        ({"template": None}, {"code": "at_line", "cause": Containing("either 'template' or 'texts.dialogue'")}),
         ({"checks": {}}, {"code": "at_line", "cause": Containing("recognisers")}),
         (
             {"prompt": "spoken-questions"},
