@@ -98,7 +98,7 @@ def test_scored_audio_of_two_systems_is_sharded_too(runs, tmp_path):
         for path, sample in zip(sorted((complete.folder / "audio" / "reference").iterdir()), complete.samples())
     }
     for system, retained in (("a", "g711-ulaw"), ("b", "g711-ulaw")):
-        for path in (complete.folder / "audio" / retained).iterdir():
+        for path in (complete.folder / "audio" / retained).glob("*.flac"):
             target = tmp_path / system / f"{names[path.name].replace('/', '_')}.flac"
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(path.read_bytes())
