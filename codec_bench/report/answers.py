@@ -46,7 +46,7 @@ def spent_text(done: Answers | Judging) -> str:
 
 
 def judge_notes(entries: Entries) -> list[str]:
-    """Return notes on each judge's calls and their cost."""
+    """Return a note per metric and system on its judge's calls and cost."""
     notes = []
     for system, metric, entry in entries:
         done = entry.judging

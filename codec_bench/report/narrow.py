@@ -26,9 +26,9 @@ def room_for(width: int, columns: int) -> int:
 
 
 def whole_words(cells: Sequence[Sequence[str]], room: int, unbroken: Sequence[int] = (0,)) -> list[int] | None:
-    """Return column widths without broken headings and words, or None without room.
+    """Return column widths without broken heads and words; None without room.
 
-    The widest column that can still be broken between words shrinks first.
+    In cells, words wider than `_ORDINARY` may be broken. The widest column that can still be broken shrinks first.
 
     Args:
         cells: each column from its head down.

@@ -182,9 +182,10 @@ def _requested_model(run: Run) -> str | None:
 
 
 def is_other_model(requested: str | None, answered: str | None) -> bool:
-    """Whether a service answered with another model than requested.
+    """Whether another model than requested answered; False if one is unnamed.
 
-    Dated names, names with a revision (`NAME@main`) and names with or without an owner or folder are the same model.
+    Case and owners or folders are ignored. The answered name may add a date or number, `-latest`, `-preview` or
+    `@REVISION`.
     """
     if not requested or not answered:
         return False

@@ -127,7 +127,11 @@ def warn_copied(items: int, of: int, example: str) -> list[Warned]:
 
 
 def warn_implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
-    """Warn if most values are below the metric's plausible limit."""
+    """Warn if most values are below the limit `implausible` of `facts`.
+
+    Args:
+        sums: numerator and denominator of each item, `(items, 2)`.
+    """
     limit = facts.get("implausible")
     if limit is None or not len(sums):
         return []

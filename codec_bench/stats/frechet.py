@@ -67,7 +67,7 @@ class FrechetSums:
         return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
     def value(self, of: Of, blocks: np.ndarray) -> float | None:
-        """A value of the two Gaussians over some blocks; None if there is none."""
+        """Apply `of` to Gaussians of numbered blocks; None below two items."""
         if (gaussians := self.gaussians(blocks)) is None:
             return None
         means, (reference, estimate) = gaussians

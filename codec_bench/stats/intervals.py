@@ -90,7 +90,7 @@ def interval(
         clusters: one label per item, such as its speaker; an item with None is a unit of its own.
         bounds: the least and the greatest value of an item, None for an open end; they cut the ends of the interval.
         level: the share of such intervals that contain the true value, between 0 and 1.
-        method: None for the method of the value's kind; `bootstrap` for BCa over units.
+        method: None for the method of the value's kind; `bootstrap` for BCa over units, except of a share.
 
     Returns:
         The interval. Its ends are None with fewer than three units (two of a share); the note then says so.
@@ -228,10 +228,11 @@ def interval_of(
 
     Args:
         fold: turns summed parts `(..., k)` into values. The second part says how large an item is.
-        table: each item's parts, `(items, k)`.
-        codes: their units from `unit_codes`.
+        table: each item's parts, `(items, k)`, k at least 2.
+        codes: their units from `unit_codes`; None if every item is one.
         share: whether values of 0 and 1 are wrong and right answers. A metric such as STOI reaches 1 too.
-        bounds: as in `interval`; values beyond them widen them.
+        bounds: as in `interval`, but for `ratios` only; values beyond them widen them.
+        method: as in `interval`; shares and the folds of `FOLDS` keep their own.
     """
     check_level(level)
     value = folded(fold, table)
@@ -335,7 +336,13 @@ def clopper_pearson(share: float, items: float, level: float) -> tuple[float, fl
 
 
 def effective_items(share: float, error: float, items: int, sizes: np.ndarray, level: float) -> float:
-    """The effective number of items of a share, with Korn and Graubard's factor."""
+    """A share's effective number of items, with Korn and Graubard's factor.
+
+    Args:
+        error: the standard error of the share over units.
+        sizes: how many items each unit has.
+        level: of the interval to be made.
+    """
     if len(sizes) >= items:
         return float(items)
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.

@@ -323,7 +323,12 @@ def seal_of(path: Path) -> Seal:
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal next to a record, or None, or raise DamagedRecord or UserError."""
+    """The seal of a closed record in a folder; None if there is no file.
+
+    Raises:
+        DamagedRecord: the file holds no seal.
+        UserError: the file cannot be read.
+    """
     path = folder / SEAL
     try:
         with on_disk("file_not_readable", path=path):

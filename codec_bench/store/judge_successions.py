@@ -63,7 +63,7 @@ class Succession:
         return self.words_in(1.0)
 
     def words_in(self, factor: float) -> str:
-        """As `words`, with the difference in another unit: `factor` times the rubric's."""
+        """As `words`: the new judge's offset from the old, times `factor`."""
         old, new = self.display_names
         offset = self.offset
         if offset.value is None:

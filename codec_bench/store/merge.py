@@ -253,7 +253,10 @@ def _write(
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The merged record's entries: summed times and codec seconds, joined checks."""
+    """Join the entries that the merged records have each for their own part.
+
+    They are `started` (earliest), `finished` (latest), summed `timings` and `answering`, joined `checks` and `canary`.
+    """
     times: dict[str, dict[str, float]] = {}
     totals = {"items": 0, "audio_s": 0.0}
     checks: dict[str, dict[str, Any]] = {}

@@ -89,7 +89,10 @@ class RunWriter:
         self._metrics: dict[str, int] = {}
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        """Check an existing record, or create its tables, and open it for writing."""
+        """Open the record to write; check it, with its settings, or create it.
+
+        Its seal is removed. Arguments and errors are those of the class.
+        """
         path = self.folder / DATABASE
         integrity.check_journals(path)
         has_started, meta = integrity.has_started(path), dict[str, Any]()

@@ -241,10 +241,10 @@ def _kendall(cells: _Cells) -> Estimate:
 
 
 def _concordant(cells: _Cells) -> np.ndarray:
-    """Count the items that are concordant with each cell, int64 `(cells,)`.
+    """Count the items above or below each cell by both raters; `(cells,)`.
 
-    Cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours in
-    log2(cells) sorting steps.
+    Cells (`_Cells`) are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right
+    neighbours in log2(cells) sorting steps.
     """
     # Falling column order: no cell of a row counts as above another.
     order = np.lexsort((-cells.column, cells.row))

@@ -205,7 +205,12 @@ def with_consensus(panel: Panel, ties: str) -> None:
 
 
 def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = "left-out") -> Compared:
-    """Compare two raters over all items and by subset; `ties` is as in `majority`."""
+    """Compare two raters by the coefficients of their kind, and by subset.
+
+    Args:
+        ties: of a majority as reference. With `any` it takes the rater's value where that is among the most frequent;
+            other rules were applied when its values were made.
+    """
     against = reference.values
     if reference.role == "majority" and ties == "any":
         table = np.stack([person.values for person in panel.of_role("person")])

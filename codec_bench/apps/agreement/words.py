@@ -83,7 +83,7 @@ def _field(row: Any, name: str) -> Any:
 
 
 def matrix_rows(agreement: MetricAgreement) -> Rows:
-    """Build the matrix of Spearman's correlations over items."""
+    """Build the matrix of metrics: Spearman's correlations over items."""
     values = {frozenset((p.first, p.second)): p.items.coefficients["spearman"].value for p in agreement.pairs}
     names = [column.name for column in agreement.columns]
     cell = lambda a, b: "" if a == b else number(values[frozenset((a, b))], 2)  # noqa: E731

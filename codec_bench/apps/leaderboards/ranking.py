@@ -130,13 +130,13 @@ def ranks(averages: np.ndarray) -> np.ndarray:
 
 
 def robustness(points: Points) -> list[Robustness]:
-    """Rank every row by the leaderboard's rule and under other rules.
+    """Rank every row by the leaderboard's rule, and by each of `OTHER_RULES`.
 
     z-scores and min-max scaling use the complete rows. Columns with equal values in all of these rows are ignored, and
     named in the notes.
 
     Returns:
-        One entry per row, in the order of `points`.
+        One entry per row, in the order of `points`; an incomplete row has no ranks.
     """
     if not len(points.values):
         return []

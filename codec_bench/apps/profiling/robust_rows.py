@@ -246,7 +246,12 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build the plots of equal codes and of quality over the SNR of the input."""
+    """Plot the share of equal codes, and the first metric, over noise's SNR.
+
+    Args:
+        profile: of its codecs, `stability` is read.
+        labels: names of the codecs, in order.
+    """
     same: list[Course] = []
     quality: list[Course] = []
     for label, section, metric, facts in _measured(profile, labels, "stability"):

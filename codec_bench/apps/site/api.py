@@ -185,7 +185,7 @@ class Added:
 
 
 def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
-    """Write the files of runs; unchanged runs stay as they are.
+    """Write the files of new and changed runs; runs of one shard are left out.
 
     Args:
         audio_mb: megabytes of audio to copy from each run.

@@ -270,7 +270,8 @@ class OneShape:
 def gather_findings(sections: dict[str, Any]) -> None:
     """Move the findings of all steps to the section `findings`, in place.
 
-    Sections that hold only findings are removed. A failed step becomes a failed finding.
+    The sections `probe`, `stream`, `elsewhere` and `sent` are removed. A failed step becomes a failed finding. If
+    output is not repeatable, suspect findings of checks that need equal output become `not applicable`.
     """
     listed = list(sections["findings"].get("findings", []))
     sent = sections.pop("sent")

@@ -84,7 +84,7 @@ class HiggsAudioV2(NeuralCodec):
         return torch.stack(codes, dim=1)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        """Look up the codes' latents and run the acoustic decoder."""
+        """As in the base class: look up latents, run the acoustic decoder."""
         from codec_bench.networks.dac import decode_latents
         from codec_bench.networks.ragged import on_device
 

@@ -32,7 +32,13 @@ def _worst_first(values: np.ndarray, columns: Mapping[PageColumn, Mapping[str, A
 
 
 def select_examples(values: np.ndarray, columns: Mapping[PageColumn, Any], count: int) -> Iterator[int]:
-    """Yield samples to embed audio of: the worst and random ones in turn, each once."""
+    """Yield all samples, those to hear first: worst and random ones in turn.
+
+    Args:
+        values: `(systems, columns, samples)`, NaN where there is none.
+        columns: facts of each metric.
+        count: of all samples.
+    """
     spread = list(range(count))
     random.Random(0).shuffle(spread)
     seen: set[int] = set()

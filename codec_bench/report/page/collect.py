@@ -165,7 +165,17 @@ def _problem_rows(
     scores: Sequence[Sequence[Any]],
     position: Mapping[int, int],
 ) -> dict[str, Any]:
-    """Rows of missing scores and of notes, for the samples on the page."""
+    """Rows of missing scores and of notes, for the samples on the page.
+
+    Args:
+        items: those with problems, as from `_items`.
+        scores: the missing ones, as from `_Grid.scores`.
+        position: the row on the page by sample.
+
+    Returns:
+        `missing`: [system, row, column, status, reason], with column -1 for a failed item instead of its scores;
+        `notes`: [system, row, notes].
+    """
     without_estimate = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in items
@@ -216,7 +226,15 @@ def _items(
     list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]],
     list[dict[int, float | None]],
 ]:
-    """Return finished samples by system, items with problems, and generated durations."""
+    """Return finished samples, items with problems, generated durations.
+
+    Args:
+        places: of each run, the position of a sample by its id.
+
+    Returns:
+        By system, the positions of samples with an item, also a failed one; (system, position, status, reason, notes)
+        of each item that failed or has notes; by system, durations by position, empty unless the run is of `score`.
+    """
     finished: list[set[int]] = []
     trouble = []
     lengths: list[dict[int, float | None]] = []

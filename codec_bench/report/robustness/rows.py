@@ -164,7 +164,11 @@ def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the page's rows of option positions: named, expected and right shares."""
+    """Return rows by option's place: named, expected and right shares.
+
+    Args:
+        choices: as `choices_summary` returns them, which describes the shares.
+    """
 
     def share(one: Mapping[str, Any]) -> tuple[str, str]:
         held = Estimate.from_dict(one)
