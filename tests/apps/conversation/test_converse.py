@@ -184,7 +184,7 @@ def test_a_wrong_script_is_reported_with_its_field(script, tmp_path):
             "has no answer before it"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav"}]}]}, "expected one of 'at_s'"),
         ({"conversations": [{"id": "a"}]}, "expected one of 'turns', 'silence_s' and 'recording'"),
-        ({"conversations": []}, "expected 'conversations' or 'draw'"),
+        ({"conversations": []}, "expected either 'conversations' or 'draw'"),
         ({"version": 2}, "version"),
     ):  # fmt: skip
         with pytest.raises(UserError) as caught:

@@ -151,7 +151,7 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(folders, signals):
     none, short, not_finite, usable = feature.compute([signals[3][:0], signals[3][:319], broken, signals[3]])
     for result in (none, short, not_finite):
         assert isinstance(result, Unavailable)
-    assert str(short) == Diagnostic("signal_short", samples=319, model="the recogniser", needed=320)
+    assert short.args[0] == Diagnostic("signal_short", samples=319, model="parakeet-tdt-0.6b-v2", needed=320)
     assert usable == feature.compute([signals[3]])[0]
 
 
