@@ -46,7 +46,7 @@ test-long: $(VENV)/.test
 
 # The tests of optional programs, such as Chromium and FFmpeg, with all of these hidden; every other test is collected.
 test-without-programs: $(VENV)/.test
-	$(BIN)/pytest -n auto --maxprocesses 2 --dist loadfile --without-programs -m programs
+	$(BIN)/pytest -n auto --maxprocesses 2 --dist loadfile --without-programs -m 'programs and not long and not install'
 
 # The CPU time of every test, by file in build/test_times/files.csv.
 test-times: $(VENV)/.test
