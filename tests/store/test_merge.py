@@ -66,7 +66,8 @@ def write(folder, source, fingerprint, state="finished", leave_out=()):
         writer.set_meta(
             state=state, timings=timings, config=config, data={"name": "made", "samples": len(source)},
             checks={"one": {"ok": ["length"], "findings": [{"check": "delay", "state": "suspect", "found": "late",
-                "value": source.numbers[0]}] if source.shard in (None, Shard(2, 4)) else [], "unchecked": []}},
+                "value": source.numbers[0]}] if source.shard in (None, Shard(2, 4)) else [], "unchecked": []},
+                "two": {"ok": ["batching"] if source.shard in (None, Shard(3, 4)) else [], "findings": [], "unchecked": []}},
         )  # fmt: skip
     if state == "finished":
         with closing(Run(folder)) as run:
@@ -110,6 +111,7 @@ def test_the_merged_record_is_that_of_one_machine(tmp_path, parts):
         assert run.meta["timings"]["systems"]["one"]["times_real_time"] == pytest.approx(5.0)
         assert run.meta["checks"]["one"]["ok"] == ["length"]
         assert [results["check"] for results in run.meta["checks"]["one"]["findings"]] == ["delay"]
+        assert run.meta["checks"]["two"]["ok"] == ["batching"]
         retained = {item.id: item.audio.read_bytes() for item in run.items("two") if item.audio}
     assert retained == {SAMPLES[n].id: f"two {n}".encode() for n in RETAINED}
     assert sorted(path.name for path in merged.folder.iterdir()) == ["audio", "run.lock", "run.seal", "run.sqlite"]
