@@ -237,10 +237,7 @@ class _Bytes(io.BytesIO):
 def _read_blocks(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
     """Yield blocks of limited size, float32 `(channels, samples)`."""
     at_once = max(1, _AT_ONCE // file.channels)
-    length = at_once
-    while length == at_once:
-        block = file.read(at_once, dtype="float32", always_2d=True)
-        length = len(block)
+    while len(block := file.read(at_once, dtype="float32", always_2d=True)):  # a short block need not be the last
         yield block.T
 
 
