@@ -87,8 +87,10 @@ def flat_peak_share(samples: np.ndarray) -> float:
     flat = 0
     for one in samples:
         for peak in {float(one.max(initial=0)), float(one.min(initial=0))}:
+            if abs(peak) < _LOUD_PEAK:
+                continue
             at_peak = one == peak
-            if abs(peak) >= _LOUD_PEAK and int(np.count_nonzero(at_peak)) >= _FLAT_RUN:
+            if int(np.count_nonzero(at_peak)) >= _FLAT_RUN:
                 edges = np.flatnonzero(np.diff(at_peak, prepend=False, append=False))
                 runs = edges[1::2] - edges[::2]
                 flat += int(runs[runs >= _FLAT_RUN].sum())

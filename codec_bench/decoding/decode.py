@@ -14,6 +14,7 @@ import mmap
 import os
 import re
 import stat
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -43,6 +44,8 @@ _AT_ONCE = 16 << 20
 """Samples per block: the allocator returns 64 MiB, but keeps under 32 MiB."""
 _MAPPED_FROM = 128 << 10
 """Bytes from which mapping a file into memory takes less time than reading it."""
+_PLAIN_WAV = struct.Struct("<4sI8sIHHIIHH4sI")
+"""Header of a WAV file with two chunks, `fmt ` and `data`, as most programs write PCM."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Result = TypeVar("_Result")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -133,14 +136,16 @@ def _decode(source: str | bytes, name: str, most_s: float) -> Decoded:
 def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
     """Decode with libsndfile, or else FFmpeg, and check the number of samples."""
     if isinstance(source, bytes):
-        checked = _checked(source, name)
+        checked = _read_plain_wav(source, name, most_s) or _checked(source, name)
     else:
         with open(source, "rb") as file:
             if len(head := file.read(_MAPPED_FROM)) < _MAPPED_FROM:
-                checked = _checked(head, name)
+                checked = _read_plain_wav(head, name, most_s) or _checked(head, name)
             else:
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                    checked = _checked(content, name)
+                    checked = _read_plain_wav(content, name, most_s) or _checked(content, name)
+    if isinstance(checked, Decoded):
+        return checked
     source = source if checked.content is None else checked.content
     audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name, most_s)
     # libsndfile ends where the header of an MP3 says, or seems to say.
@@ -152,6 +157,30 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
     if held < checked.least:
         raise AudioError("joined_sounds_short", name=name, held=held, least=checked.least)
     return audio
+
+
+def _read_plain_wav(content: bytes | mmap.mmap, name: str, most_s: float) -> Decoded | None:
+    """Read 16-bit PCM behind the plainest header, in a fifth of libsndfile's time.
+
+    Returns:
+        Samples equal to libsndfile's; None for any other file, also if one declared size differs from the file's.
+    """
+    if len(content) <= _PLAIN_WAV.size:
+        return None
+    riff, size, kind, chunk, coding, channels, rate, rate_bytes, frame, bits, data, held = _PLAIN_WAV.unpack_from(
+        content
+    )
+    if (riff, kind, chunk, coding, bits, data) != (b"RIFF", b"WAVEfmt ", 16, 1, 16, b"data") or not channels:
+        return None
+    if (frame, rate_bytes) != (2 * channels, 2 * channels * rate) or held % frame:
+        return None
+    if held != len(content) - _PLAIN_WAV.size or size != len(content) - 8 or 2 * held > MOST_BYTES:
+        return None
+    _check_rate(rate, name)
+    if held // frame > most_s * rate:
+        raise AudioError("file_too_long", name=name, most_s=most_s)
+    integers = np.frombuffer(content, "<i2", offset=_PLAIN_WAV.size).reshape(-1, channels).T
+    return Decoded(np.multiply(integers, np.float32(2**-15), dtype=np.float32, order="C"), rate)
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:

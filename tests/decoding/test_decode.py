@@ -19,7 +19,7 @@ from refusals import refuses
 
 import codec_bench
 from codec_bench.decoding.concatenated_files import second_file
-from codec_bench.decoding.decode import decode_bytes
+from codec_bench.decoding.decode import _read_plain_wav, decode_bytes
 from codec_bench.types import Audio
 
 
@@ -41,6 +41,28 @@ def test_every_channel_at_its_own_rate(tmp_path, tone, suffix, rate):
     if suffix in (".wav", ".flac", ".aiff"):
         np.testing.assert_allclose(audio.samples[0], tone, atol=1 / 32768)
         np.testing.assert_allclose(audio.samples[1], -tone, atol=1 / 32768)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 7])
+@pytest.mark.parametrize("samples", [1, 400, 100_003])
+def test_plain_wav_files_are_read_as_libsndfile_reads_them(tmp_path, channels, samples):
+    integers = np.random.default_rng(channels).integers(-32768, 32768, (samples, channels), dtype=np.int16)
+    path = tmp_path / "a.wav"
+    soundfile.write(path, integers, 22_050)
+    expected = soundfile.read(path, dtype="float32", always_2d=True)[0].T
+    for audio in (Audio.read(path), decode_bytes(path.read_bytes(), "a")):
+        assert (audio.sample_rate_hz, audio.samples.flags.c_contiguous) == (22_050, True)
+        np.testing.assert_array_equal(audio.samples, expected)
+
+
+@pytest.mark.parametrize(("at", "value"), [(4, 9), (16, 18), (20, 3), (22, 2), (28, 9), (32, 3), (34, 24), (40, 400)])
+def test_a_plain_wav_file_with_one_other_number_is_left_to_libsndfile(tone, at, value):
+    file = io.BytesIO()
+    soundfile.write(file, tone, 16_000, format="WAV")
+    changed = bytearray(file.getvalue())
+    assert _read_plain_wav(bytes(changed), "a", 1e9) is not None
+    changed[at : at + 2] = value.to_bytes(2, "little")
+    assert _read_plain_wav(bytes(changed), "a", 1e9) is None
 
 
 def test_what_libsndfile_does_not_know_goes_through_ffmpeg(tmp_path, tone):
@@ -199,13 +221,13 @@ def test_memory_is_allocated_for_what_a_file_contains(tmp_path, tone, monkeypatc
 
 @pytest.mark.parametrize("error", [AttributeError("no stream"), StopIteration(), MemoryError(), RecursionError("deep")])
 def test_whatever_a_decoder_raises_is_reported_with_the_name(tmp_path, tone, monkeypatch, error):
-    soundfile.write(path := tmp_path / "a.wav", tone, 16000)
+    soundfile.write(path := tmp_path / "a.flac", tone, 16000)
 
     def decode(*_args, **_more):
         raise error
 
     monkeypatch.setattr(soundfile, "SoundFile", decode)
-    with refuses("decoding_out_of_memory|not_decoded", name="a.wav"):
+    with refuses("decoding_out_of_memory|not_decoded", name="a.flac"):
         Audio.read(path)
 
 
