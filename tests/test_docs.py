@@ -228,6 +228,29 @@ def test_the_tutorial_of_a_model_that_answers_prints_what_comes_out(tmp_path, mo
     )
 
 
+def test_yaml_in_the_docs_parses():
+    shown = [
+        (page, text)
+        for page in DOCS
+        for text in re.findall(r"^```ya?ml[^\n]*\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    ]
+    assert len(shown) > 10
+    for page, text in shown:
+        assert yaml.safe_load(text) is not None, name_of(page)
+
+
+def test_the_example_of_a_definition_is_valid(tmp_path):
+    from codec_bench.benchmark.definition.validate import validate_benchmark
+
+    (shown,) = re.findall(
+        r"^```yaml\n(# my_bench/.*?)^```$", (ROOT / "docs/definitions.md").read_text("utf-8"), re.M | re.S
+    )
+    (tmp_path / "benchmark.yaml").write_text(shown)
+    (tmp_path / "README.md").write_text("# Door sounds\n")
+    (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "what": "opens"}\n')
+    assert validate_benchmark(str(tmp_path), with_rows=False) == []
+
+
 def test_every_family_has_a_page():
     pages = "\n".join(
         page.read_text("utf-8") for page in (ROOT / "docs" / "codecs").glob("*.md") if page.stem != "names"

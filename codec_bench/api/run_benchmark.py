@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.api.executors import show_progress
 from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
@@ -33,7 +34,7 @@ from codec_bench.data import Shard, broken_down, open_source, part_of, read_shar
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import restore_sample_order
-from codec_bench.engine.running import Running, choose_running
+from codec_bench.engine.running import Progress, Running, choose_running
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UnknownName, UserError
@@ -73,6 +74,7 @@ def run_benchmark(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     terms: Terms | None = None,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **running_fields: Any,
 ) -> RunOutcome:
@@ -83,6 +85,7 @@ def run_benchmark(
             `duration`, `sample_rate` or a field of its questions. They change no score. A continued run without them
             keeps its own.
         terms: conditions for calling a service, such as `Terms(max_cost_usd=5.0)`.
+        progress: whether to show a progress line, or a function for progress. None: only in a notebook.
         running: how to run it, or its fields as keyword arguments. `retry_failed` repeats failed questions.
 
     Returns:
@@ -145,7 +148,11 @@ def run_benchmark(
     budget = Budget(request.terms.max_cost_usd, request.terms.max_hours)
     runs: dict[tuple[str, str, str], Run] = {}
     excluded: list[Excluded] = []
-    with _open_folder(out, _identity(benchmarks, request), rescore or phase == "scores", running) as out_folder:
+    is_repeatable = rescore or phase == "scores"
+    with (
+        show_progress(running, progress) as running,
+        _open_folder(out, _identity(benchmarks, request), is_repeatable, running) as out_folder,
+    ):
         request = replace(request, running=_announce_once(out_folder, running))
         for name in _ordered_models(request):
             plan = _plan(name, benchmarks, request)
@@ -419,6 +426,7 @@ def run_codecs(
     shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **running_fields: Any,
 ) -> RunOutcome:
@@ -427,7 +435,7 @@ def run_codecs(
     Args:
         benchmark: names such as `codec-librispeech-test-clean`.
         codec: as for `evaluate`.
-        out, data, seed, limit, shard, options, by, running: as for `run_benchmark`.
+        out, data, seed, limit, shard, options, by, progress, running: as for `run_benchmark`.
 
     Returns:
         One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
@@ -444,7 +452,7 @@ def run_codecs(
         "options": settings, **_base_identity(specs, mirror, seed, limit, own_shard),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
-    with _open_folder(out, known, False, running) as out_folder:
+    with show_progress(running, progress) as running, _open_folder(out, known, False, running) as out_folder:
         for one in benchmarks:
             folder = out_folder.path / safe_name(one.name)
             evaluation = _codec_evaluation(one, systems, settings, folder, data=data, seed=seed, limit=limit, by=by)

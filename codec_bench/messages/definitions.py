@@ -157,6 +157,7 @@ SENTENCES = {
             f"{_variant(variant)} never sends a sound, and the questions are about the column 'audio'"
         ),
         "not_a_metric": "'{name}' is none of the metrics",
+        "passing_out_of_reach": "no answer can pass at {at}: the best value of '{metric}' is {best}",
         "published_not_a_metric": "there are numbers of '{name}', which is none of the metrics",
         "transcript_of_text": "the answer is transcribed, and the benchmark wants text",
         "metric_needs_column": "the metric '{metric}' needs '{name}', which no column gives",

@@ -249,6 +249,17 @@ def test_options_next_to_running_are_refused(tmp_path, define, ask):
     assert not (tmp_path / "r").exists()
 
 
+def test_progress_is_shown_as_requested(define, ask):
+    stages = []
+    wishes = (None, False, True, lambda stage, *counts: stages.append(stage))
+    for wish in wishes:
+        _, asked = ask(define(), out=f"out-{wishes.index(wish)}", progress=wish)
+        assert asked == ["a1", "a2", "a3", "a4", "a5"]
+    assert any(stage.startswith("mine: ") for stage in stages)
+    with refuses("option_value", expected="True, False or a function"):
+        ask(define(), out="other", progress="yes")
+
+
 @pytest.mark.parametrize("phase", ["both", "answers", "scores"])
 @pytest.mark.parametrize("name", ["dnsmos", "gpt-audio", "nothing"])
 def test_an_option_that_nothing_in_the_run_reads_is_refused(define, ask, name, phase):

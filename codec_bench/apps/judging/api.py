@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from codec_bench.api.executors import show_progress
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.figures import QuestionPlan, read_replies, write_questions
 from codec_bench.apps.judging.page import write_check_page
@@ -26,7 +27,7 @@ from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_custom_code
-from codec_bench.engine.running import Running, choose_running
+from codec_bench.engine.running import Progress, Running, choose_running
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.report.answers import spent_text
@@ -72,6 +73,7 @@ def judge_check(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     terms: Terms | None = None,
     dry_run: bool = False,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **running_fields: Any,
 ) -> JudgeCheck:
@@ -91,6 +93,7 @@ def judge_check(
         options: arguments by model.
         terms: limits of cost and time, as for `run_benchmark`.
         dry_run: ask nothing; the result has `previews`.
+        progress: as for `run_benchmark`.
         running: how to run it, or its fields as keywords.
 
     Returns:
@@ -128,7 +131,10 @@ def judge_check(
         with TemporaryDirectory() as folder:
             done = _ask(Path(folder), plan, judge, settings, terms, running, dry_run=True)
         return JudgeCheck(Path(), JudgeTest(label), tuple(excluded), _broken(done), done.previews)
-    with named_folder(out) if out is not None else own_folder("judge-check", request) as run_place:
+    with (
+        show_progress(running, progress) as running,
+        named_folder(out) if out is not None else own_folder("judge-check", request) as run_place,
+    ):
         running.on_folder(run_place.path, run_place.words)
         started_at = _start_or_resume(run_place.path, request)
         try:
@@ -165,6 +171,7 @@ def _ask(
     run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge,
         out=folder / ANSWERS, phase="answers", seed=plan.seed, options=settings, terms=terms,
+        progress=False,
     )  # fmt: skip
     if dry_run or (folder / ANSWERS).exists():
         return run(dry_run=dry_run, running=quiet_running)

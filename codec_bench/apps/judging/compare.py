@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.api.executors import show_progress
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.page import MovedAnswer, write_compare_page
 from codec_bench.apps.judging.words import part_name
@@ -26,7 +27,7 @@ from codec_bench.benchmark.judge.metric import STEM
 from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.config.option import names
-from codec_bench.engine.running import Running, choose_running
+from codec_bench.engine.running import Progress, Running, choose_running
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
@@ -54,6 +55,7 @@ def judge_compare(
     benchmark: str | Sequence[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     terms: Terms | None = None,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **running_fields: Any,
 ) -> list[Succession]:
@@ -69,6 +71,7 @@ def judge_compare(
         benchmark: folders of own benchmarks; those in the current folder and above a run are found without it.
         options: arguments by model.
         terms: limits of cost and time.
+        progress: as for `run_benchmark`.
         running: how to run it, or its fields as keywords.
 
     Returns:
@@ -124,31 +127,34 @@ def judge_compare(
     _check_can_mark(folders, old, own_paths)
     # Reject unknown models before copying.
     load_model(named[1], settings.get(named[1]), device=running.device)
-    for folder in folders:
-        with closing(Run(folder)) as run:
-            (system,) = run.systems
-            benchmark_name = run.meta["config"]["benchmark"]
-            folder_of[benchmark_name, system] = folder
-            copy = _copy_run(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
-        done = run_benchmark(
-            benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores",
-            judge=named[1], options=settings, terms=terms,
-            rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
-        )  # fmt: skip
-        for one in done.runs.values():
-            one.close()
-        with closing(Run(folder)) as run, closing(Run(copy)) as again:
-            units = {one.id: one.speaker or one.id for one in run.samples()}
-            kinds |= {(benchmark_name, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)}
-            reaches |= _reaches(run)
-            before, after = _read_marks(run, old, served[0]), _read_marks(again, new, served[1])
-            for rubric in before.keys() & after.keys():
-                both = before[rubric].keys() & after[rubric].keys()
-                missing[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
-                marks[rubric] += [
-                    (benchmark_name, system, id, units[id], before[rubric][id], after[rubric][id])
-                    for id in sorted(both)
-                ]
+    with show_progress(running, progress) as running:
+        for folder in folders:
+            with closing(Run(folder)) as run:
+                (system,) = run.systems
+                benchmark_name = run.meta["config"]["benchmark"]
+                folder_of[benchmark_name, system] = folder
+                copy = _copy_run(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
+            done = run_benchmark(
+                benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores",
+                judge=named[1], options=settings, terms=terms, progress=False,
+                rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
+            )  # fmt: skip
+            for one in done.runs.values():
+                one.close()
+            with closing(Run(folder)) as run, closing(Run(copy)) as again:
+                units = {one.id: one.speaker or one.id for one in run.samples()}
+                kinds |= {
+                    (benchmark_name, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)
+                }
+                reaches |= _reaches(run)
+                before, after = _read_marks(run, old, served[0]), _read_marks(again, new, served[1])
+                for rubric in before.keys() & after.keys():
+                    both = before[rubric].keys() & after[rubric].keys()
+                    missing[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
+                    marks[rubric] += [
+                        (benchmark_name, system, id, units[id], before[rubric][id], after[rubric][id])
+                        for id in sorted(both)
+                    ]
     successions = [
         _succession(rubric, old, new, held, kinds, served, missing[rubric], reaches[rubric])
         for rubric, held in sorted(marks.items())

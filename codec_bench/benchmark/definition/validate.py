@@ -369,6 +369,8 @@ def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[s
         return
     if spec.primary not in known and "primary" not in unread:
         yield at(("primary",), Diagnostic("not_a_metric", name=spec.primary), suggest(spec.primary, known))
+    elif "primary" not in unread:
+        yield from at.tried(("passing", "at"), partial(_check_passing, spec))
     for index, table in enumerate(spec.published):
         if table.metric not in known:
             message = Diagnostic("published_not_a_metric", name=table.metric)
@@ -376,6 +378,22 @@ def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[s
     has_transcript = any(step.startswith("transcript[") for step in _all_steps(spec))
     if has_transcript and spec.wants != "audio":
         yield at(("wants",), Diagnostic("transcript_of_text"), "wants: audio")
+
+
+def _check_passing(spec: BenchmarkSpec) -> None:
+    """Raise UserError if no answer can reach the passing value, by the metric's range."""
+    from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
+
+    at = spec.passing.at
+    if at is None or not is_answer_metric(spec.primary):
+        return
+    metric = load_answer_metric(spec.primary)
+    low, high = metric.range
+    best = high if metric.higher_is_better else low
+    if best is not None and (at > best if metric.higher_is_better else at < best):
+        raise UserError(
+            "passing_out_of_reach", at=at, metric=spec.primary, best=best, hint="leave 'at' out, or lower it"
+        )
 
 
 def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:

@@ -125,7 +125,7 @@ def test_a_custom_benchmark_is_located_above_its_runs(marked, url):
 
 def test_what_a_new_judge_changes_is_reported(marked, url):
     before = (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes()
-    (outcome,) = judge_compare(**marked)
+    (outcome,) = judge_compare(**marked, progress=False)
     # Every fourth answer gets two less: 0.5 over all, and nothing of the order of the systems changes.
     assert outcome.offset.value == -0.5 and outcome.offset.n == 48 and outcome.offset.units == 16
     assert outcome.offset.low < -0.5 < outcome.offset.high and outcome.equal.value == 0.75

@@ -348,6 +348,14 @@ def test_a_csv_with_semicolons_is_reported_as_one(tmp_path):
     assert {f.hint for f in result} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}
 
 
+@pytest.mark.parametrize(("at", "is_reachable"), [(1, True), (0.5, True), (1.5, False), (4, False)])
+def test_a_passing_value_that_no_answer_reaches_is_a_mistake(tmp_path, at, is_reachable):
+    (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n{"file": "a.wav", "said": "no"}\n')
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    result = validate_benchmark(write(tmp_path, YES_NO + f"passing: {{at: {at}}}\n"))
+    assert [one.message.code for one in result] == [] if is_reachable else ["passing_out_of_reach"]
+
+
 def test_mistakes_are_codes_with_parameters(tmp_path):
     codes = {one.message.code: one.located.as_dict() for one in validate_benchmark(write(tmp_path, WRONG))}
     assert codes["not_a_metric"]["code"] == "at_place" and codes["not_a_metric"]["cause"]["code"] == "not_a_metric"
