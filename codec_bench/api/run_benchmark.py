@@ -84,7 +84,8 @@ def run_benchmark(
         by: columns to break the results down by, besides the benchmark's own subsets: `speaker`, `language`,
             `duration`, `sample_rate` or a field of its questions. They change no score. A continued run without them
             keeps its own.
-        terms: conditions for calling a service, such as `Terms(max_cost_usd=5.0)`.
+        terms: conditions for calling a service, such as
+            `codec_bench.benchmark.run_request.Terms(max_cost_usd=5.0)`.
         progress: whether to show a progress line, or a function for progress. None: only in a notebook.
         running: how to run it, or its fields as keyword arguments. `retry_failed` repeats failed questions.
 
