@@ -66,7 +66,7 @@ class _AnswerErrorRate(AnswerMetric):
 
     def _score_texts(self, answer: Answer, best: ComparedTexts) -> Score:
         """Convert the best reference's comparison to a score."""
-        value, detail = self._rule.item_value(best), best.detail
+        value, detail = self._rule.item_value(best), self._detail(answer, best)
         if value is None and best.hallucinated and self._rule.fixed and self._rule.aggregate == "ratio":
             value = float(best.counts.insertions)
         if value is None:
@@ -78,6 +78,11 @@ class _AnswerErrorRate(AnswerMetric):
             detail["flag"] = HALLUCINATED
         above, below = self._rule.share(best)
         return Score.ok(value, self.protocol, numerator=above, denominator=below, detail=detail)
+
+    @staticmethod
+    def _detail(answer: Answer, best: ComparedTexts) -> dict[str, Any]:
+        """Collect counts, both normalised texts and the transcript as the model wrote it."""
+        return {**best.detail, "transcript": answer.text}
 
     def worst(self, answer: Answer) -> Score:
         """The score of an empty answer; undefined for a question with an empty reference."""
@@ -132,5 +137,5 @@ class AnswerHallucinated(_AnswerErrorRate):
             reason = Diagnostic("expected_has_words")
             return Score.refused(reason, self.protocol)
         if best.note != EMPTY_REFERENCE:
-            return Score(None, self._status(answer, best), best.note, self.protocol, detail=best.detail)
-        return Score.ok(float(best.hallucinated), self.protocol, detail=best.detail)
+            return Score(None, self._status(answer, best), best.note, self.protocol, detail=self._detail(answer, best))
+        return Score.ok(float(best.hallucinated), self.protocol, detail=self._detail(answer, best))

@@ -45,6 +45,13 @@ def test_by_hand():
     assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language"
 
 
+@pytest.mark.parametrize("name", ["wer[answer]@by-language", "cer[answer]", "hallucinated[answer]"])
+def test_the_transcript_is_recorded_as_the_model_wrote_it(name):
+    written = Answer("1", "Uh, Twenty-one CATS!", ("" if name.startswith("hallucinated") else "21 cats",), {}, "en")
+    (score,) = load_answer_metric(name).compute([written])
+    assert score.detail["transcript"] == written.text and score.detail["hypothesis"] == "21 cats"
+
+
 SILENCE = [
     Answer("1", "the cat", ("the cat sat",), {}, "en"),
     Answer("2", "two words", ("",), {}, "en"),
