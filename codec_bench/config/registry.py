@@ -70,8 +70,19 @@ def is_custom_code(text: str) -> bool:
 
 def code_hash(name: str) -> str:
     """64 bits of the SHA-256 of a custom class's file, in hex; empty without one."""
-    path = Path(name.rpartition(":")[0]).expanduser()
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+    head = name.rpartition(":")[0]
+    path = Path(head).expanduser() if head.endswith(".py") else _module_file(head)
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path is not None and path.is_file() else ""
+
+
+def _module_file(module: str) -> Path | None:
+    """The source file of a module, also of one in the current folder, or None."""
+    try:
+        with _current_folder():
+            spec = importlib.util.find_spec(module)
+    except Exception:  # a parent package that fails: `load_attribute` reports it
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
 def source_hash(cls: type) -> str | None:

@@ -20,6 +20,7 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import TWO_CORRECT_OPTIONS
 from codec_bench.benchmark.run_request import run_folder
+from codec_bench.config.registry import code_hash
 from codec_bench.engine import pool
 from codec_bench.messages.errors import RunMismatch
 from codec_bench.report.open_run import Run, open_run
@@ -362,6 +363,21 @@ def test_what_changed_is_refused_with_the_difference(tmp_path, define, ask):
     assert numbers(mine(tmp_path / "out")) == before, "a refused rescoring drops nothing"
     _, requests = ask(define())
     assert requests == [], "what was refused left the run as it was"
+
+
+def test_changed_code_of_a_package_is_refused_as_that_of_a_file(tmp_path, monkeypatch, define, models):
+    models("Echo")
+    (tmp_path / "own_package").mkdir()
+    code = tmp_path / "own_package" / "models.py"
+    code.write_text((tmp_path / "models.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    name = "own_package.models:Echo"
+    settings = {"benchmark": define(), "model": name, "options": {name: {"log": str(tmp_path / "log")}}, "out": "out"}
+    run_benchmark(**settings, limit=2, page=False)
+    assert code_hash(name) == code_hash(f"{code}:Echo") != ""
+    code.write_text(code.read_text() + "# changed\n")
+    with refuses("other_settings", differences=Containing("asked.model.code was")):
+        run_benchmark(**settings, page=False)
 
 
 @pytest.mark.parametrize("phase", ["both", "scores"])
