@@ -309,13 +309,20 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     import pyarrow
 
     from codec_bench.data.cells import declared_features, find_class_names, name_class
-    from codec_bench.data.parquet import batches_of, open_parquet, sound_leaves, value_type, values_of
+    from codec_bench.data.parquet import (
+        batches_of,
+        is_time_or_decimal,
+        open_parquet,
+        sound_leaves,
+        value_type,
+        values_of,
+    )
 
     types = pyarrow.types
     text_checks = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
 
     def plain(kind: pyarrow.DataType) -> bool:
-        return any(check(value_type(kind)) for check in (*text_checks, types.is_null))
+        return any(check(value_type(kind)) for check in (*text_checks, types.is_null, is_time_or_decimal))
 
     try:
         with open_parquet(path) as file:

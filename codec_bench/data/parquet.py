@@ -7,6 +7,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
@@ -346,7 +348,9 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of an Arrow column; equal texts of a dictionary share one object.
+    """The values of an Arrow column, dates, times and decimals as text for JSON.
+
+    Equal texts of a dictionary share one object.
 
     Raises:
         pyarrow.ArrowInvalid: a damaged file refers to a text outside its dictionary.
@@ -354,13 +358,37 @@ def values_of(column: pa.Array) -> list[Any]:
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
-        return column.to_pylist()
+        values = column.to_pylist()
+        return [_as_text(value) for value in values] if _has_times_or_decimals(column.type) else values
     codes = column.indices.to_pylist()
     used, known = {code for code in codes if code is not None}, len(column.dictionary)
     if used and not 0 <= min(used) <= max(used) < known:
         raise pa.ArrowInvalid(f"a row names text {max(used, key=abs)} of a list of {known} texts")
-    values = {code: column.dictionary[code].as_py() for code in used}
+    values = {code: _as_text(column.dictionary[code].as_py()) for code in used}
     return [values.get(code) for code in codes]
+
+
+def is_time_or_decimal(kind: pa.DataType) -> bool:
+    """Whether values of a type are dates, times, durations or decimals."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
+
+
+def _has_times_or_decimals(kind: pa.DataType) -> bool:
+    parts = (kind.field(at).type for at in range(kind.num_fields))
+    return is_time_or_decimal(kind) or any(map(_has_times_or_decimals, parts))
+
+
+def _as_text(value: Any) -> Any:
+    """The value with text for each date, time, duration and decimal in it."""
+    if isinstance(value, dict):
+        return {name: _as_text(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_as_text(part) for part in value]
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value) if isinstance(value, timedelta | Decimal) else value
 
 
 def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:

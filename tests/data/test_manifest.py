@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import time
+from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -201,6 +203,13 @@ def test_sound_inside_parquet_as_generated_audio(tmp_path):
     pq.write_table(pa.table({"id": ["x"], "audio": ["a.wav"], "generated": [b"RIFF"]}), path)
     (sample,) = open_source(path)
     assert (sample.audio, sample.estimate) == (str(tmp_path / "a.wav"), f"{path}::generated::0")
+
+
+def test_a_column_of_dates_or_decimals_is_text(tmp_path):
+    columns = {"audio": ["a.wav"], "day": [date(2020, 1, 2)], "price": [Decimal("1.50")]}
+    pq.write_table(pa.table(columns), tmp_path / "set.parquet")
+    (sample,) = open_source(tmp_path / "set.parquet")
+    assert sample.extra == {"day": "2020-01-02", "price": "1.50"}
 
 
 @pytest.mark.parametrize("held", [[1.5], {"x": 1}, [["a.wav"]]])

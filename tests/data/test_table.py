@@ -8,6 +8,8 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -202,6 +204,25 @@ def test_lists_of_sounds_arrays_and_other_media(tmp_path):
     assert [[clip.read().num_samples for clip in row["several"]] for row in results] == [[], [800 + 1], [800 + 2] * 2]
     assert [row["audio"].read().sample_rate_hz for row in results] == [8000, 8001, 8002]
     assert results[0]["picture"] == {"bytes": b"png", "path": "p.png"} and results[0]["embedding"] == [0.5, 1.0]
+
+
+def test_dates_times_and_decimals_are_text_that_json_can_hold(tmp_path):
+    held = {
+        "day": [date(2020, 1, 2), None],
+        "at": [datetime(2020, 1, 2, 10, 30)] * 2,
+        "length": [timedelta(seconds=90)] * 2,
+        "price": [Decimal("1.50")] * 2,
+        "days": [[date(2020, 1, 2), None]] * 2,
+        "entry": [{"by": "a", "at": time(7, 5)}] * 2,
+        "repeated": pa.array([date(2020, 1, 2)] * 2).dictionary_encode(),
+    }
+    pq.write_table(pa.table(held), tmp_path / "t.parquet")
+    first, second = [row for _, row in open_table(tmp_path / "t.parquet")]
+    assert first == {
+        "day": "2020-01-02", "at": "2020-01-02T10:30:00", "length": "0:01:30", "price": "1.50",
+        "days": ["2020-01-02", None], "entry": {"by": "a", "at": "07:05:00"}, "repeated": "2020-01-02",
+    }  # fmt: skip
+    assert second["day"] is None and json.dumps([first, second])
 
 
 def test_text_that_names_sound_files(tmp_path):

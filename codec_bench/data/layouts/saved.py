@@ -15,6 +15,7 @@ from codec_bench.data.cells import declared_features, find_class_names, name_cla
 from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.manifest import CellSound, Columns, make_row
+from codec_bench.data.parquet import values_of
 from codec_bench.data.rows import Row
 from codec_bench.decoding.table import Locator
 from codec_bench.messages import Diagnostic
@@ -90,7 +91,7 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
     row = 0
     for batch in stream:
         batch.validate(full=True)
-        values = {name: batch.column(name).to_pylist() for name in plain}
+        values = {name: values_of(batch.column(name)) for name in plain}
         paths = {
             name: batch.column(name).field("path").to_pylist() for name in sounds if "path" in _children(types[name])
         }
