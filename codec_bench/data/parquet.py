@@ -383,9 +383,9 @@ def _has_times_or_decimals(kind: pa.DataType) -> bool:
 def _as_text(value: Any) -> Any:
     """The value with text for each date, time, duration and decimal in it."""
     if isinstance(value, dict):
-        return {name: _as_text(part) for name, part in value.items()}
+        return {name: _as_text(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_as_text(part) for part in value]
+        return [_as_text(member) for member in value]
     if isinstance(value, date | time):
         return value.isoformat()
     return str(value) if isinstance(value, timedelta | Decimal) else value

@@ -254,8 +254,8 @@ def test_progress_is_shown_as_requested(define, ask):
     stages = []
     wishes = (None, False, True, lambda stage, *counts: stages.append(stage))
     for wish in wishes:
-        _, asked = ask(define(), out=f"out-{wishes.index(wish)}", progress=wish)
-        assert asked == ["a1", "a2", "a3", "a4", "a5"]
+        _, requests = ask(define(), out=f"out-{wishes.index(wish)}", progress=wish)
+        assert requests == ["a1", "a2", "a3", "a4", "a5"]
     assert any(stage.startswith("mine: ") for stage in stages)
     with refuses("option_value", expected="True, False or a function"):
         ask(define(), out="other", progress="yes")
