@@ -29,6 +29,7 @@ from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import restore_sample_order
 from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import System, read_generated
+from codec_bench.messages import to_codes
 from codec_bench.messages.errors import Note, UserError, first_of
 from codec_bench.metrics import build_metric, chosen_metrics, expand
 from codec_bench.metrics.groups import needs_target
@@ -130,7 +131,7 @@ def prepare(
     matched = [(system, system.source or source) for system in systems]
     for system, pairs in matched:
         _check_match(system, pairs, allow_same)
-    choices = {system.spec: str(pairs.origin) for system, pairs in matched if pairs.origin}
+    choices = {system.spec: to_codes(pairs.origin) for system, pairs in matched if pairs.origin}
     chosen, groups = expand_metrics(requested, source, out, coded=False, options=options, prompted=is_prompted)
     if is_prompted:
         _check_needs(chosen)
@@ -143,7 +144,7 @@ def prepare(
     if allow_same:
         request["allow_same"] = True
     about = {**broken_down(by, source.samples, source.name), "arguments": dict(arguments or {})}
-    about |= {"taken": choices} if choices else {}
+    about |= {"origins": choices} if choices else {}
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 

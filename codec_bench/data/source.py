@@ -78,7 +78,7 @@ class Source:
         report: what was recognised and ignored in a folder; None for other data.
     """
 
-    origin: str = ""
+    origin: Diagnostic | None = None
     report: Report | None = None
     shard: Shard | None = None
     columns: Sequence[str] | None = None

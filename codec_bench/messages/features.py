@@ -25,6 +25,7 @@ SENTENCES = {
     "error": {
         "signal_not_finite": "the signal is not finite",
         "signal_out_of_range": "the signal leaves [-1, 1] or is not finite",
+        "frames_not_read": "the recogniser did not come to the end of {frames} frames",
         "text_endless": "the recogniser's text did not end within {tokens} tokens",
         "not_finite": "the network's output is not a finite number",
         "encoder_not_finite": "the encoder's output is not a finite number",

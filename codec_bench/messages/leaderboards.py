@@ -2,7 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+
+def _protocols(column: str, protocols: Sequence[str], systems: Sequence[Sequence[str]]) -> str:
+    sides = "; ".join(f"{', '.join(names)} by {protocol}" for protocol, names in zip(protocols, systems))
+    return f"{column} was measured by {len(protocols)} protocols, whose values cannot be compared: {sides}"
+
+
 SENTENCES = {
+    "info": {
+        "board_of_one_benchmark": "there is one benchmark only, so none can be left out",
+        "board_of_one_group": "there is one group of tasks only, so none can be left out",
+        "few_complete_rows": "columns cannot be scaled over fewer than two complete rows",
+        "constant_columns": lambda columns: (
+            f"the rows are all equal in column {', '.join(columns)}, which counts nothing when columns are scaled"
+        ),
+        "row_incomplete": "a cell is missing, so the row has no rank",
+        "row_without_rank": "the row has no rank",
+        "row_without_items": "there are no items of this row, so the interval of its rank is unknown",
+        "items_not_separable": lambda columns: (
+            f"the items behind {', '.join(columns)} cannot be left out one by one, so the interval of the rank is "
+            "unknown"
+        ),
+        "run_not_finished": "left out, because it is not finished (its state is '{state}'): {run}",
+        "run_without_codec": "left out, because it holds no codec with a value: {run}",
+    },
+    "warning": {
+        "codec_of_two_values": (
+            "{codec} has {metric} {value:.6g} in {run} and {later_value:.6g} in {later_run}, over the same data; "
+            "the later one is shown"
+        ),
+        "column_of_several_protocols": _protocols,
+        "row_of_several_states": lambda row, states: (
+            f"{row} rests on {len(states)} states of its model, as its service named them: {'; '.join(states)}"
+        ),
+    },
     "error": {
         "columns_alike": "two columns have the name {columns}",
         "mean_of_no_group": "means names the group '{group}', which no column is in",

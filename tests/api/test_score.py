@@ -175,7 +175,7 @@ def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_pat
         run = run_it("beside", generated=folder, data=samples, metrics="si_sdr")
     origin = noted[0].message.message.parameters["origin"]
     assert (origin.code, origin.parameters["name"]) == ("files_of_folder", "manifest.jsonl")
-    assert "left out" in run.meta["taken"][str(folder)]
+    assert run.meta["origins"][str(folder)]["code"] == "files_of_folder"
     assert run.summary()["systems"]["generated"]["metrics"]["si_sdr"]["n"] == 3
     # One that names the generated files is used, and says which file belongs to which sample.
     (folder / f"{samples[0].id}.wav").rename(folder / "take 1.wav")

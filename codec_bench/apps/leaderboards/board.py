@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
 from codec_bench.apps.leaderboards.raters import BoardJudge, describe_offsets, published_rater, published_words
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import first_of
 from codec_bench.stats.correlation import Coefficient, ColumnPair
 
@@ -242,7 +243,7 @@ class Trust:
     shares: tuple[Mapping[int, float], ...]
     above: tuple[Mapping[int, float], ...]
     tied: tuple[tuple[str, ...], ...]
-    notes: tuple[str | None, ...]
+    notes: tuple[Diagnostic | None, ...]
     dispensable: tuple[tuple[str, float], ...]
 
 
@@ -285,22 +286,21 @@ class Board:
     likeness: Likeness | None = None
 
     @property
-    def mixed(self) -> list[str]:
-        """Sentences on columns with several protocols and rows with several model states."""
-        texts = []
+    def mixed(self) -> list[Diagnostic]:
+        """Notes on columns with several protocols and rows with several model states."""
+        notes = []
         for column in self.columns:
             of: dict[str, list[str]] = {}
             for row in self.rows:
                 if column.name in row.cells and column.name in row.sources:
                     of.setdefault(row.sources[column.name].protocol, []).append(row.name)
             if len(of) > 1:
-                sides = "; ".join(f"{', '.join(names)} by {protocol}" for protocol, names in of.items())
-                texts.append(
-                    f"{column.name} was measured by {len(of)} protocols, whose values cannot be compared: {sides}"
+                protocols, systems = list(of), list(of.values())
+                notes.append(
+                    Diagnostic("column_of_several_protocols", column=column.name, protocols=protocols, systems=systems)
                 )
-        return texts + [
-            f"{row.name} rests on {len(row.states)} states of its model, as its service named them: "
-            f"{'; '.join(row.states)}"
+        return notes + [
+            Diagnostic("row_of_several_states", row=row.name, states=row.states)
             for row in self.rows
             if len(row.states) > 1
         ]

@@ -29,6 +29,7 @@ import numpy as np
 
 from codec_bench.apps.leaderboards.ranking import Changes, UnitEffects, changes_of, combine, drawn_values, sizes_of
 from codec_bench.config import config_names, read_config
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.open_run import open_run
@@ -134,7 +135,7 @@ class CodecBoard:
 
     axis: str
     tables: tuple[CodecTable, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     anchor: str | None = None
 
 
@@ -214,24 +215,24 @@ def _tables(document: dict[str, Any]) -> list[CodecTable]:
     return tables
 
 
-def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
+def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[Diagnostic]]:
     """Collect the codecs of runs by data, metric and protocol; and notes on the rest."""
     gathered: dict[Key, _Gathered] = {}
-    notes: list[str] = []
+    notes: list[Diagnostic] = []
     for run_path in (inside for folder in runs for inside in run_folders(folder)):
         with closing(open_run(run_path)) as run:
             run.check()
             state = run.meta.get("state")
             if state not in (None, "finished"):
-                notes.append(f"left out, because it is not finished (its state is '{state}'): {run_path}")
+                notes.append(Diagnostic("run_not_finished", run=run_path, state=state))
                 continue
             is_used = _take(run, gathered, notes)
         if not is_used:
-            notes.append(f"left out, because it holds no codec with a value: {run_path}")
+            notes.append(Diagnostic("run_without_codec", run=run_path))
     return gathered, notes
 
 
-def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
+def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[Diagnostic]) -> bool:
     """Add a run's codecs to `gathered`, and disagreements to `notes`; False if none."""
     meta, is_used = run.meta, False
     data = meta.get("data") or {}
@@ -263,8 +264,15 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
             before = table.points.get(system)
             if before is not None and before.value != point.value:
                 notes.append(
-                    f"{system} has {metric} {before.value:.6g} in {before.run} and {point.value:.6g} in {point.run}, "
-                    "over the same data; the later one is shown"
+                    Diagnostic(
+                        "codec_of_two_values",
+                        codec=system,
+                        metric=metric,
+                        value=before.value,
+                        run=before.run,
+                        later_value=point.value,
+                        later_run=point.run,
+                    )
                 )
             table.points[system], table.changes[system] = point, changes_of(run, system, metric)
             if table.changes[system]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, CodecPoint, CodecTable
+from codec_bench.messages import to_json
 from codec_bench.messages.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
@@ -61,7 +62,7 @@ def print_codecs(
 def _board_values(board: CodecBoard) -> dict[str, Any]:
     """Convert a board to JSON values."""
     return {
-        "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
+        "axis": board.axis, "anchor": board.anchor, **to_json({"notes": board.notes}),
         "tables": [
             {
                 "source": table.source, "data": table.data, "metric": table.metric, "dimension": table.dimension,
@@ -88,7 +89,7 @@ def _point_values(point: CodecPoint) -> dict[str, Any]:
 
 def _plain_rate(rate: DeltaRate) -> dict[str, Any]:
     ends = rate.interval.ends if rate.interval else None
-    return {"family": rate.family, "value": rate.value, "ci95": ends, "reason": rate.reason}
+    return {"family": rate.family, "value": rate.value, "ci95": ends, **to_json({"reason": rate.reason})}
 
 
 def _print_board(board: CodecBoard) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codec_bench.apps.leaderboards.board import Board, BoardRow, Column
+from codec_bench.messages import to_json
 from codec_bench.report.open_run import open_run
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def plain_board(board: Board) -> dict[str, Any]:
         more["dispensable"] = [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]
     if board.likeness is not None:
         more["correlations"] = _likeness_values(board.likeness)
-    return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, "judges": board.judges, **more}
+    notes = to_json({"mixed": board.mixed})
+    return {**facts, "rows": rows, "ignored": list(board.ignored), **notes, "judges": board.judges, **more}
 
 
 def _likeness_values(likeness: Likeness) -> dict[str, Any]:
@@ -83,8 +85,8 @@ def _trust_values(board: Board, trust: Trust) -> list[dict[str, Any]]:
     return [
         {
             "rank": one.rank,
-            "robustness": {**{rule: pair(span) for rule, span in one.spans.items()}, "notes": list(one.notes)},
-            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row],
+            "robustness": {**{rule: pair(span) for rule, span in one.spans.items()}, **to_json({"notes": one.notes})},
+            "rank_interval": pair(trust.rank_intervals[row]), **to_json({"rank_note": trust.notes[row]}),
             "tied": list(trust.tied[row]),
             "rank_shares": {str(rank): share for rank, share in trust.shares[row].items()},
             "above": [

@@ -24,6 +24,7 @@ from codec_bench.apps.leaderboards.ranking import (
     redundancy,
     robustness,
 )
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, order_by_similarity
@@ -94,7 +95,9 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
     return Points(values, benchmarks, families, weight_groups, names)
 
 
-def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
+def _by_row(
+    board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, Diagnostic]
+) -> dict[str, Any]:
     """Expand results on ranked rows to all rows, as fields of `Trust` by name.
 
     Args:
@@ -105,7 +108,7 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
     shares: list[dict[int, float]] = [{} for _ in board.rows]
     above: list[dict[int, float]] = [{} for _ in board.rows]
     tied: list[tuple[str, ...]] = [()] * len(board.rows)
-    notes: list[str | None] = ["the row has no rank"] * len(board.rows)
+    notes: list[Diagnostic | None] = [Diagnostic("row_without_rank")] * len(board.rows)
     if drawn is not None:
         for index, row in enumerate(ranked):
             intervals[row], notes[row] = drawn.intervals[index], drawn.notes[index]
@@ -124,7 +127,9 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
     }  # fmt: skip
 
 
-def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[UnitEffects], dict[int, str]]:
+def _without_each_row(
+    board: Board, points: Points, ranked: Sequence[int]
+) -> tuple[list[UnitEffects], dict[int, Diagnostic]]:
     """Compute how leaving out each unit changes the averages of rows from own runs.
 
     Args:
@@ -134,7 +139,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
         The effects of each benchmark, and by row the reason why its interval is unknown.
     """
     of_benchmark: dict[str, dict[int, Changes]] = {}
-    unknown: dict[int, str] = {}
+    unknown: dict[int, Diagnostic] = {}
     for index, number in enumerate(ranked):
         row = board.rows[number]
         if row.published:
@@ -142,10 +147,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
         weights = dict(zip((column.name for column in board.columns), points.weights(number), strict=True))
         by_benchmark, missing = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
         if missing:
-            unknown[index] = (
-                f"the items behind {', '.join(missing)} cannot be left out one by one, so the interval of the rank is "
-                f"unknown"
-            )
+            unknown[index] = Diagnostic("items_not_separable", columns=missing)
         for benchmark, changes in by_benchmark.items():
             of_benchmark.setdefault(benchmark, {})[index] = changes
     return [combine(rows) for rows in of_benchmark.values()], unknown

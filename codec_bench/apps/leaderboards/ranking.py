@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.breakdown import MetricParts, SetParts, parts_of
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, too_few, unit_codes, unit_sums
 from codec_bench.stats.recorded import RecordedRun
@@ -114,7 +115,7 @@ class Robustness:
     leave_one_benchmark_out: tuple[int, int] | None
     leave_one_group_out: tuple[int, int] | None
     other_normalisations: tuple[int, int] | None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
 
     @property
     def spans(self) -> dict[str, tuple[int, int] | None]:
@@ -145,17 +146,16 @@ def robustness(points: Points) -> list[Robustness]:
     groups = _without_each(points, points.groups)
     scaled, constant = _rank_scaled(points)
     notes = [
-        *([] if benchmarks is not None else ["there is one benchmark only, so none can be left out"]),
-        *([] if groups is not None else ["there is one group of tasks only, so none can be left out"]),
-        *([] if scaled is not None else ["columns cannot be scaled over fewer than two complete rows"]),
-        *([f"the rows are all equal in column {', '.join(points.named(constant))}, which counts nothing when columns "
-           f"are scaled"] if constant else []),
-    ]  # fmt: skip
+        *([] if benchmarks is not None else [Diagnostic("board_of_one_benchmark")]),
+        *([] if groups is not None else [Diagnostic("board_of_one_group")]),
+        *([] if scaled is not None else [Diagnostic("few_complete_rows")]),
+        *([Diagnostic("constant_columns", columns=points.named(constant))] if constant else []),
+    ]
     by_benchmark, by_group, by_scale = (_span(table, len(rule)) for table in (benchmarks, groups, scaled))
     return [
         Robustness(int(rank), by_benchmark[row], by_group[row], by_scale[row], tuple(notes))
         if rank
-        else Robustness(None, None, None, None, ("a cell is missing, so the row has no rank",))
+        else Robustness(None, None, None, None, (Diagnostic("row_incomplete"),))
         for row, rank in enumerate(rule)
     ]
 
@@ -218,7 +218,7 @@ class RankDraws:
     shares: np.ndarray
     above: np.ndarray
     tied: tuple[tuple[int, ...], ...]
-    notes: tuple[str | None, ...]
+    notes: tuple[Diagnostic | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def rank_draws(
     placed, above = _rank_draws(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
     ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
-    notes: list[str | None] = ["there are no items of this row, so the interval of its rank is unknown"] * rows
+    notes: list[Diagnostic | None] = [Diagnostic("row_without_items")] * rows
     for row in moving:
         notes[row] = None
     for row, units in small_samples.items():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codec_bench.config.option import names
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
@@ -273,10 +274,7 @@ def import_listening(
         rows = exclude_raters(rows, {one.rater for one in screenings if one.marked and one.rule in rules})
     outcome = outcome_of(loaded_key, rows, [*problems, *wrong], screenings, rules)
     if set(rules) != set(before):
-        late = (
-            f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was "
-            "named afterwards"
-        )
+        late = Diagnostic("screening_changed", before=before, rules=rules)
         outcome = replace(outcome, notes=(late, *outcome.notes))
     if csv is None:
         return outcome

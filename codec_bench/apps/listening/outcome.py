@@ -136,7 +136,7 @@ class ListeningOutcome:
     problems: Sequence[AnswerProblem]
     ratings: Sequence[Rating]
     csv: Path | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     strengths: Strengths | None = None
 
     def as_dict(self) -> dict[str, Any]:

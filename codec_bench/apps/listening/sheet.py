@@ -115,7 +115,7 @@ class ListeningSheet:
     sound_mb: float
     page_mb: float
     left_out: Mapping[Diagnostic, int]
-    notes: Sequence[str]
+    notes: Sequence[Diagnostic]
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -124,6 +124,7 @@ class ListeningSheet:
             "page": str(self.page),
             "key": str(self.key),
             "left_out": to_json([{"count": n, "reason": why} for why, n in self.left_out.items()]),
+            **to_json({"notes": self.notes}),
         }
 
 
@@ -135,7 +136,7 @@ class Selection:
     files: Mapping[str, Mapping[str, bytes]]
     seconds: Mapping[str, Mapping[str, float]]
     excluded: Counter[Diagnostic]
-    notes: tuple[str, ...]
+    notes: tuple[Diagnostic, ...]
 
 
 def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
@@ -193,14 +194,12 @@ def select(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: 
             "NAME=FOLDER",
         )
     training = min(plan.training, len(selected) - 1)
-    notes = [f"{trouble} (left out)" for trouble in troubles[:_TROUBLES]]
+    notes = [Diagnostic("item_left_out", cause=trouble) for trouble in troubles[:_TROUBLES]]
     if len(troubles) > _TROUBLES:
-        notes.append(f"{len(troubles) - _TROUBLES:,} more are left out")
+        notes.append(Diagnostic("more_items_left_out", items=len(troubles) - _TROUBLES))
     if len(selected) < plan.training + plan.items:
-        notes.append(
-            f"{plan.items + plan.training:,} items are requested, and {len(selected):,} are usable: {training:,} "
-            f"for practice"
-        )
+        requested = plan.items + plan.training
+        notes.append(Diagnostic("few_usable_items", requested=requested, usable=len(selected), training=training))
     checks = []
     for drawn, check_sounds in _checks(plan, material, selected[training:], first, rate_hz):
         add(drawn.item.id, check_sounds)

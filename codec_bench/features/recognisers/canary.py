@@ -79,7 +79,7 @@ class Canary(PiecewiseRecogniser):
         for tokens, code in zip(generated[:, prompts.shape[1] :].tolist(), languages):
             last = tokens.index(end) if end in tokens else None
             text = self._tokenizer.decode(tokens[:last], skip_special_tokens=True).strip()
-            fault = "" if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
+            fault = None if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
             transcripts.append(PieceTranscript(text, str(code), fault))
         return transcripts
 

@@ -17,6 +17,7 @@ import numpy as np
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import WeightsError
 from codec_bench.networks.precision import computing
 
@@ -155,7 +156,7 @@ class Parakeet(PiecewiseRecogniser):
         transcripts = []
         for tokens, reached, count in self._written(pieces):
             text = self._text(tokens)
-            fault = "" if reached >= count else f"the recogniser did not come to the end of {count} frames"
+            fault = None if reached >= count else Diagnostic("frames_not_read", frames=count)
             transcripts.append(PieceTranscript(text, fault=fault))
         return transcripts
 

@@ -26,12 +26,12 @@ class PieceTranscript:
 
     Args:
         language: base code of the language that the recogniser reports, or empty.
-        fault: why the text cannot be trusted, or empty.
+        fault: why the text cannot be trusted, or None.
     """
 
     text: str
     language: str = ""
-    fault: str = ""
+    fault: Diagnostic | None = None
 
 
 class PiecewiseRecogniser(Feature):
@@ -163,7 +163,7 @@ class PiecewiseRecogniser(Feature):
         The first segment's `fault`, if there is one, becomes that of the result.
         """
         result: Result = {"transcript": joined(parts)}
-        if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
+        if fault := next((transcript.fault for transcript in parts if transcript.fault), None):
             result["fault"] = fault
         return result
 

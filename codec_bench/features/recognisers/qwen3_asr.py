@@ -116,7 +116,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         """
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         parsed = self._processor.decode(tokens[:last], return_format="parsed")
-        fault = "" if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
+        fault = None if last is not None else Diagnostic("text_endless", tokens=MAX_TOKENS)
         return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:

@@ -377,7 +377,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
-        fault = "" if last is not None else Diagnostic("text_endless", tokens=self._most)
+        fault = None if last is not None else Diagnostic("text_endless", tokens=self._most)
         return PieceTranscript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
     def _merged(self, tokens: list[int], language: str | None) -> PieceTranscript:
