@@ -131,7 +131,7 @@ def _wer(options: Options, file: str | None) -> Step:
 
     kind, _, index = options.device.partition(":")
     if kind != "cpu":
-        load_cublas("Whisper")
+        load_cublas("whisper")
     whisper = WhisperModel(
         file, device=kind, device_index=int(index or 0), compute_type=options.precision, cpu_threads=options.threads,
         local_files_only=True,

@@ -161,7 +161,7 @@ def in_ctranslate2(folder: Path, device: str, kind: str, mels: np.ndarray) -> Bo
     from codec_bench.features.recognisers.cublas import load_cublas
 
     if device != "cpu":
-        load_cublas("Whisper")
+        load_cublas("whisper")
     where, _, index = device.partition(":")
     net = ctranslate2.models.Whisper(str(folder), device=where, device_index=int(index or 0), compute_type=kind)
     words = json.loads((folder / "vocabulary.json").read_text("utf-8"))

@@ -224,7 +224,7 @@ def _make_labels(first: Path, second: Path) -> Callable[[Run, str], str]:
 
 def _check_system(run: Run, name: str) -> None:
     if name not in run.systems:
-        raise UnknownName(f"system in '{run.folder}'", name, run.systems)
+        raise UnknownName("system", name, run.systems, within=run.folder)
 
 
 def _compare_metrics(
@@ -244,7 +244,7 @@ def _compare_metrics(
     for name in chosen:
         for run, facts in ((run_a, facts_a), (run_b, facts_b)):
             if name not in facts:
-                raise UnknownName(f"metric in '{run.folder}'", name, facts)
+                raise UnknownName("metric", name, facts, within=run.folder)
         if facts_a[name]["protocol"] != facts_b[name]["protocol"]:
             raise UserError(
                 "protocols_differ",

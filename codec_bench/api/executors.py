@@ -80,7 +80,7 @@ def show_progress(running: Running, progress: bool | Progress | None) -> Iterato
             "option_value",
             option="progress",
             value=repr(progress),
-            expected="True, False or a function",
+            expected="progress",
             hint="True shows a line",
         )
     elif progress or (progress is None and running.progress is report_nothing and in_notebook()):

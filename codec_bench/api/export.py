@@ -70,20 +70,20 @@ def export(
         return Exported(excluded, text.getvalue())
     if alignment and (summary or form not in FORMATS):
         raise UserError(
-            "option_for",
-            option="--alignment",
-            kind="every score as a row",
-            requested=f"the format '{form}'",
+            "option_of_format",
+            options=["--alignment"],
+            known="rows",
+            format=form,
             hint=f"use --format {', '.join(FORMATS)}",
         )
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
             raise UserError(
-                "option_for",
-                option="--system or --metric",
-                kind=" and ".join(hugging_face.FORMATS),
-                requested=f"the format '{form}'",
+                "option_of_format",
+                options=["--system", "--metric"],
+                known=list(hugging_face.FORMATS),
+                format=form,
                 hint="omit them",
             )
         if summary:
@@ -94,17 +94,15 @@ def export(
             export_run(_open(run), form, target, alignment=alignment)
         return Exported()
     if summary:
-        raise UserError(
-            "option_for", option="--summary", kind="tables", requested=f"the format '{form}'", hint="leave it out"
-        )
+        raise UserError("option_of_format", options=["--summary"], known="tables", format=form, hint="leave it out")
     if form in hugging_face.FORMATS:
         return Exported(tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric)))
     if metric is not None:
         raise UserError(
-            "option_for",
-            option="--metric",
-            kind=" and ".join(hugging_face.FORMATS),
-            requested=f"the format '{form}'",
+            "option_of_format",
+            options=["--metric"],
+            known=list(hugging_face.FORMATS),
+            format=form,
             hint="leave it out",
         )
     return Exported(tuple(harnesses.export_harness(_open(run), form, target, system=system)))

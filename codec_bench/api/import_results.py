@@ -65,7 +65,7 @@ def import_results(
     from codec_bench.store.writer import RunWriter
 
     if toolkit not in READERS:
-        raise UnknownName("toolkit whose results can be read", toolkit, list(READERS))
+        raise UnknownName("toolkit", toolkit, list(READERS))
     path = Path(file)
     imported = READERS[toolkit](path)
     name = system or path.stem

@@ -40,7 +40,7 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
     for is_set, option in ((groups, "--groups"), (by, "--by")):
         if is_set and what != "metrics":
             raise UserError(
-                "option_for", option=option, kind="metrics", requested=what, hint="codec-bench list metrics"
+                "option_for", options=[option], kind="metrics", requested=what, hint="codec-bench list metrics"
             )
     if groups and by:
         raise UserError("by_and_groups", hint="leave one of them out")

@@ -219,7 +219,7 @@ def _one_each(role: str, values: Any, count: int) -> list[str | None]:
     items = list(values) if isinstance(values, Iterable) else [values]
     for index, value in enumerate(items):
         if not isinstance(value, str | None):
-            raise UserError("item_type", name=f"{role} {index}", type=type(value).__name__, expected="a text or None")
+            raise UserError("item_type", name=f"{role} {index}", type=type(value).__name__, expected="optional_text")
     if len(items) != count:
         raise UserError("item_count", items=len(items), name=role, count=count)
     return items

@@ -40,7 +40,7 @@ def metric_rows(by: str) -> list[dict[str, Any]]:
     from codec_bench import metrics
 
     if by not in ORDERS:
-        raise UnknownName("order of metrics", by, ORDERS)
+        raise UnknownName("metric_order", by, ORDERS)
     topics = [*metrics.TOPICS, ""]
     names = sorted(
         [*metrics.REGISTRY.names(), *metrics.GROUPS], key=lambda name: (topics.index(metrics.topic_of(name)), name)

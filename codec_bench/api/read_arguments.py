@@ -124,13 +124,13 @@ def resolve_verb(
     arguments |= {"benchmark": benchmarks, "options": group_options(request.set or {}, named)}
     if request.codec:
         if request.repeats != 1:
-            raise UserError("option_for", option="--repeats", kind="models", requested="codecs", hint="leave it out")
+            raise UserError("option_for", options=["--repeats"], kind="models", requested="codecs", hint="leave it out")
         if request.dry_run:
-            raise UserError("option_for", option="--dry-run", kind="models", requested="codecs", hint="leave it out")
+            raise UserError("option_for", options=["--dry-run"], kind="models", requested="codecs", hint="leave it out")
         if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
             raise UserError(
                 "option_for",
-                option="--sound, --question or --controls",
+                options=["--sound", "--question", "--controls"],
                 kind="models",
                 requested="codecs",
                 hint="leave them out",

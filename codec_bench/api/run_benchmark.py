@@ -189,7 +189,7 @@ class _ModelPlan:
 def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
     """Check a whole request, report what is known of its judges, resolve the baseline."""
     if request.phase not in PHASES:
-        raise UserError("option_value", option="the phase", value=f"'{request.phase}'", expected=", ".join(PHASES))
+        raise UserError("option_choice", option="phase", value=request.phase, known=list(PHASES))
     check_repeats(request.repeats)
     check_wording(request.prompts)
     check_orders(request.choices)
@@ -247,7 +247,7 @@ def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -
             if request.phase == "answers":
                 return  # the reader of an option is known when answers are scored
             raise
-    check_settings(request.options, names_read, "model, benchmark or feature of this run")
+    check_settings(request.options, names_read, "part_of_run")
 
 
 def _ordered_models(request: BenchmarkRequest) -> list[str]:

@@ -81,10 +81,10 @@ def sample_size(
         raise UserError("power_value", power=power)
     for name in chosen:
         if name not in opened.systems:
-            raise UnknownName(f"system in '{opened.folder}'", name, opened.systems)
+            raise UnknownName("system", name, opened.systems, within=opened.folder)
     facts = opened.metrics
     if metric not in facts:
-        raise UnknownName(f"metric in '{opened.folder}'", metric, facts)
+        raise UnknownName("metric", metric, facts, within=opened.folder)
     a, b, _ = split_common(*(items_of(opened, name, metric) for name in chosen))
     if len(a) < 2:
         both = " and ".join(chosen)

@@ -123,7 +123,7 @@ def _describe(name: str) -> dict[str, Any]:
         return facts_of_benchmark
     known = [*benchmark_names(), *model_names(), *codecs.codec_names(), *metrics.REGISTRY.names(), *metrics.GROUPS]
     known += [*group_names(), *features.REGISTRY.names(), *REGISTERED, *config_names("preset")]
-    raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
+    raise UnknownName("registered_name", name, known)
 
 
 def _codec_facts(name: str) -> dict[str, Any]:

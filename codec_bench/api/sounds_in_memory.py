@@ -56,9 +56,7 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         UserError: it is none of these, or arrays lack a rate or a length per item.
     """
     if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
-        raise UserError(
-            "item_type", name=role, type=type(values).__name__, expected="sounds or a tensor of them", hint=_HINT
-        )
+        raise UserError("item_type", name=role, type=type(values).__name__, expected="sounds", hint=_HINT)
     if isinstance(values, Audio):
         items: list[Any] = [values]
     elif _is_array(values):
@@ -135,9 +133,7 @@ def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, A
     """
     if not isinstance(value, Audio):
         if not _is_array(value):
-            raise UserError(
-                "item_type", name=name, type=type(value).__name__, expected="Audio, an array or a tensor", hint=_HINT
-            )
+            raise UserError("item_type", name=name, type=type(value).__name__, expected="sound", hint=_HINT)
         if sample_rate_hz is None:
             raise UserError("no_rate_stated", name=name, hint="give sample_rate_hz=")
         try:

@@ -92,10 +92,10 @@ def parse_target(target: str) -> tuple[str, str]:
     name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(
-            "option_value",
+            "option_choice",
             option="--log",
-            value=f"'{target}'",
-            expected=f"{', '.join(TRACKERS)}, each perhaps with :WHERE",
+            value=target,
+            known=list(TRACKERS),
             hint="for example --log tensorboard or --log wandb:my-project",
         )
     _package(name)
@@ -160,7 +160,7 @@ def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
 
 
 def _package(name: str) -> Any:
-    return optional_package(name, MissingExtra(f"--log {name}", name, name))
+    return optional_package(name, MissingExtra("tracker", name, name, name=name))
 
 
 class _TensorBoard:

@@ -47,7 +47,7 @@ def validate(
         >>> {finding.state for finding in validate("snr")}
         {'ok'}
     """
-    check_settings(options or {}, listed(names) if isinstance(names, str) else names, "name in this check")
+    check_settings(options or {}, listed(names) if isinstance(names, str) else names, "name_of_check")
     if hub:
         return _check_hub(listed(names) if isinstance(names, str) else names, pins)
     return tuple(
@@ -164,7 +164,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
                 *codecs.codec_names(), *metrics.REGISTRY.names(), *metrics.GROUPS, *benchmark_names(), *prompt_names(),
                 *model_names(), *REGISTERED,
             ]  # fmt: skip
-            raise UnknownName("codec, metric, benchmark, prompt, model, data set, file or folder", name, known)
+            raise UnknownName("checked_name", name, known)
         return _check_codec(name, limits, options)
     return _check_data(name)
 
@@ -246,7 +246,7 @@ def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
     """Score the embedded clip at half amplitude with a metric."""
     from codec_bench.api.load_metric import load_metric
 
-    check_settings(options, ["weights"], f"option of the metric '{name}'")
+    check_settings(options, ["weights"], "metric_option", within=name)
     metric = load_metric(name, device="cpu", weights=options.get("weights"))
     clip = embedded_clip()
     quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)

@@ -91,7 +91,7 @@ def verify_batching(
         >>> found.kind, found.items, found.exact
         ('metric', 3, True)
     """
-    check_settings(options or {}, [name], "codec, feature or metric in this check")
+    check_settings(options or {}, [name], "batched_name_of_check")
     rng = np.random.default_rng(seed)
     chosen = _select_clips(data, limit)
     parts = tuple(float(rng.uniform(0.3, 1.0)) for _ in chosen)
@@ -171,7 +171,7 @@ def _runner(
     if base in metrics.REGISTRY.names() or base in metrics.GROUPS or hasattr(custom, "compute"):
         return "metric", _metric_runner(name, clips, device, options)
     known = [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()]
-    raise UnknownName("codec, feature or metric", name, known)
+    raise UnknownName("batched_name", name, known)
 
 
 def _metric_runner(

@@ -77,7 +77,7 @@ def suite(name: str) -> tuple[str, ...]:
     members = tuple(canonical(str(member)) for member in document.get("benchmarks") or ())
     for member in members:
         if member not in known:
-            raise UnknownName(f"benchmark (in the suite '{name}')", member, known)
+            raise UnknownName("benchmark_of_suite", member, known, within=name)
     return members
 
 

@@ -169,7 +169,11 @@ class CollectionCodec(Codec):
         if cls.find_weights(codec) is None:
             held = cls._held()
             raise WeightsError(
-                "package_not_installed", feature=f"{cls.collection}/{codec}", package=held.package, hint=held.install
+                "package_not_installed",
+                feature="codec",
+                name=f"{cls.collection}/{codec}",
+                package=held.package,
+                hint=held.install,
             )
 
     def _built(self) -> Any:

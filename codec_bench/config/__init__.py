@@ -135,16 +135,16 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[A
     return value if value is None or isinstance(value, (str, int, float, bool)) else text
 
 
-def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> None:
+def check_settings(settings: Iterable[str], known: Iterable[str], kind: str, *, within: object = None) -> None:
     """Check that something reads the settings of every name (`--set`).
 
     Args:
-        settings: their names. known: the names that are read. room: their kind, such as `codec or feature`.
+        settings: their names. known: the names that are read. kind, within: of `UnknownName`.
     """
     known = list(known)
     for name in settings:
         if name not in known:
-            raise UnknownName(room, name, known)
+            raise UnknownName(kind, name, known, within=within)
 
 
 def config_names(kind: str) -> list[str]:
@@ -169,7 +169,7 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
     file = _folder(kind) / f"{name}{SUFFIX}"
     is_path = Path(name).name != name
     if is_path or not file.is_file():
-        error = UnknownName(f"{kind} config", name, config_names(kind))
+        error = UnknownName(f"{kind}_config", name, config_names(kind))
         if is_path:
             error.hint = f"it is a name and not a path: put the file into {_folder(kind)} and leave out {SUFFIX}"
         raise error

@@ -26,31 +26,29 @@ class OptionKind:
     """The values that an option takes.
 
     Args:
-        words: the expected values, for messages about files.
+        expected: the values, a key of `codec_bench.messages.general.VALUES`.
         typed: the type on the command line. several: whether values have commas, or the option is repeated.
     """
 
-    words: str
+    expected: str
     typed: Any
     several: bool = False
 
 
-Text = Annotated[str, OptionKind("a text", str)]
-PathText = Annotated[str, OptionKind("a text", "path")]
-WholeNumber = Annotated[int, OptionKind("a whole number", int)]
-Number = Annotated[float, OptionKind("a number", float)]
-Flag = Annotated[bool, OptionKind("true or false", bool)]
-SEVERAL = OptionKind("a text, or a list of texts", str, several=True)
+Text = Annotated[str, OptionKind("text", str)]
+PathText = Annotated[str, OptionKind("text", "path")]
+WholeNumber = Annotated[int, OptionKind("whole_number", int)]
+Number = Annotated[float, OptionKind("number", float)]
+Flag = Annotated[bool, OptionKind("flag", bool)]
+SEVERAL = OptionKind("texts", str, several=True)
 Texts = Annotated[str | list[str], SEVERAL]
-Columns = Annotated[str | list[str], OptionKind("a text, or a list of texts", "columns")]
+Columns = Annotated[str | list[str], OptionKind("texts", "columns")]
 Rows = Annotated[
     str | list[str] | dict[str, str],
-    OptionKind("a text, a list of texts, or a mapping of the names of rows to texts", str, several=True),
+    OptionKind("rows", str, several=True),
 ]
-Retention = Annotated[str | int, OptionKind("all, none, or a whole number", str)]
-Settings = Annotated[
-    dict[str, dict[str, Any]], OptionKind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
-]
+Retention = Annotated[str | int, OptionKind("retention", str)]
+Settings = Annotated[dict[str, dict[str, Any]], OptionKind("settings", "settings")]
 _ANY = OptionKind("", str)
 
 

@@ -45,7 +45,7 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
         document = _of_record(document, file)
     named = document.get("command")
     if command is None and named not in COMMANDS:
-        raise _error_at(file, ("command",), _value("command", named, f"one of {', '.join(COMMANDS)}"))
+        raise _error_at(file, ("command",), _unknown_command(named))
     if command is not None and named in COMMANDS and named != command:
         hint = f"codec-bench {named} --config {file}"
         raise _error_at(file, ("command",), Diagnostic("other_command", requested=named, command=command), hint)
@@ -58,7 +58,7 @@ def _validate(file: Path, document: Mapping[str, Any], command: Command) -> dict
     from pydantic import ConfigDict, Field, ValidationError, create_model
 
     known = options_of(REQUESTS[command])
-    expected = {"command": f"one of {', '.join(COMMANDS)}"} | {name: one.kind.words for name, one in known.items()}
+    expected = {"command": ""} | {name: one.kind.expected for name, one in known.items()}
     types: dict[str, Any] = {"command": Command} | {name: one.type for name, one in known.items()}
     values = {name: value for name, value in document.items() if value is not None or name not in types}
     # The names of options are aliases, because some of them name methods of a model.
@@ -101,13 +101,15 @@ def _validation_error(
     value = document
     for step in location:
         value = value[step]
-    return _error_at(file, location, _value(name, value, expected[name], is_part=len(location) > 1))
+    if name == "command":
+        return _error_at(file, location, _unknown_command(value))
+    code = "option_holds" if len(location) > 1 else "option_value"
+    cause = Diagnostic(code, option=name, value=_brief(value), expected=expected[name])
+    return _error_at(file, location, cause)
 
 
-def _value(name: str, value: Any, expected: str, *, is_part: bool = False) -> Diagnostic:
-    return Diagnostic(
-        "option_holds" if is_part else "option_value", option=name, value=_brief(value), expected=expected
-    )
+def _unknown_command(value: Any) -> Diagnostic:
+    return Diagnostic("option_choice", option="command", value=value, known=list(COMMANDS))
 
 
 def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -142,7 +144,7 @@ def _error_at(
 
 
 def _brief(value: Any) -> str:
-    text = f"the text '{value}'" if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

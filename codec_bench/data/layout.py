@@ -60,7 +60,7 @@ def read_layout(repository: Repository, config: str | None, data_dir: str | None
     try:
         import datasets
     except ImportError as error:
-        raise MissingExtra("a data set in the layout of the Hugging Face hub", "datasets", "hub") from error
+        raise MissingExtra("hub_layout", "datasets", "hub") from error
     from datasets.utils import logging
 
     logging.set_verbosity_error()  # our own message explains the error

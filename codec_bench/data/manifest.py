@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from codec_bench.data.remote import joined
-from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, DoubleKey, Row, parse_json
+from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, DoubleKey, Position, Row, parse_json
 from codec_bench.decoding.table import Locator
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
@@ -177,8 +177,8 @@ def read_manifest(
             else:
                 row = Row(number, None)
             if problem is not None:
-                where = f"{unit_of(path)} {number} of {table_name}"
-                row = row._replace(problem=Diagnostic("row_problem", where=where, cause=problem))
+                where = Position(unit_of(path), number, table_name)
+                row = row._replace(problem=where.problem(problem))
             yield row
 
 

@@ -36,6 +36,22 @@ PROBLEM = "problem"
 NOTHING: Mapping[str, Any] = {}  # shared by every sample without further columns: a dictionary each would double them
 
 
+class Position(NamedTuple):
+    """The position of a row in its file, for messages: its number or key.
+
+    Args:
+        unit: `line`, `row` or `sample`.
+    """
+
+    unit: str
+    number: int | str
+    file: str
+
+    def problem(self, cause: Diagnostic) -> Diagnostic:
+        """A problem of the row as a diagnostic with its position."""
+        return Diagnostic("row_problem", unit=self.unit, number=self.number, file=self.file, cause=cause)
+
+
 class Row(NamedTuple):
     """One item of a manifest or folder.
 
@@ -171,8 +187,8 @@ def to_samples(rows: Iterable[Row], data_name: str, *, unit: str, limit: int | N
     for index in repeats:
         sample = samples[index]
         there = numbers[first[sample.id]]
-        cause = Diagnostic("id_repeated", id=sample.id, first=f"{unit} {there}")
-        reason = Diagnostic("row_problem", where=f"{unit} {numbers[index]} of {data_name}", cause=cause)
+        cause = Diagnostic("id_repeated", id=sample.id, unit=unit, first=there)
+        reason = Position(unit, numbers[index], data_name).problem(cause)
         copy = copies.get(sample.id, 1) + 1
         while (name := f"{sample.id}#{copy}") in first:
             copy += 1

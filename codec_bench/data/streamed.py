@@ -13,6 +13,7 @@ from codec_bench.data.cells import SOUND_TYPE, SoundPaths, find_class_names, sou
 from codec_bench.data.hub import Repository
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
+from codec_bench.data.rows import Position
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
@@ -65,14 +66,7 @@ class ManifestRows:
         table_name = os.path.basename(self._path)
         for at, (number, names, values, problem) in _chosen(self._cells(), chosen):
             if problem is not None:
-                yield (
-                    at,
-                    ProblemRow(
-                        Diagnostic(
-                            "row_problem", where=f"{unit_of(self._path)} {number} of {table_name}", cause=problem
-                        )
-                    ),
-                )
+                yield at, ProblemRow(Position(unit_of(self._path), number, table_name).problem(problem))
                 continue
             cells = dict(zip(names, values))
             yield at, {name: self._cell(name, cells[name]) for name in columns if name in cells}

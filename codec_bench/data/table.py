@@ -23,9 +23,8 @@ from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_rep
 from codec_bench.data.layout import Layout, read_layout
 from codec_bench.data.manifest import READERS, CellSound, Columns, make_row
 from codec_bench.data.parquet import ParquetRows
-from codec_bench.data.rows import ALIASES, Row, rank
+from codec_bench.data.rows import ALIASES, Position, Row, rank
 from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 
 __all__ = ["SPLIT", "Table", "open_table", "row_problem"]
@@ -327,7 +326,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
             id = parsed.id if len(table.splits) == 1 else f"{key.partition('/')[0]}/{parsed.id}"
         extra = {name: value for name, value in parsed.extra.items() if isinstance(value, (str, int, float, bool))}
         if parsed.problem is not None:
-            problem = Diagnostic("row_problem", where=f"row '{key}' of {table.name}", cause=parsed.problem)
+            problem = Position("row", key, table.name).problem(parsed.problem)
         yield parsed._replace(id=id, extra=extra, problem=problem)
 
 

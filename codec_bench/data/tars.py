@@ -30,7 +30,7 @@ from typing import Any
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
 from codec_bench.data.manifest import CellSound, Columns, make_row
-from codec_bench.data.rows import ALIASES, DoubleKey, Row, parse_json
+from codec_bench.data.rows import ALIASES, DoubleKey, Position, Row, parse_json
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import TarMember
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
@@ -115,9 +115,9 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
 
 def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> Row:
     """Convert a tar sample to a row; its audio is a byte range of the file."""
-    where = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
+    where = Position("sample", entry.key, os.path.basename(shown(file)))
     if entry.problem is not None:
-        return Row(number, entry.key, problem=Diagnostic("row_problem", where=where, cause=entry.problem))
+        return Row(number, entry.key, problem=where.problem(entry.problem))
     reserved = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
     fields = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in reserved}
     cells = {
@@ -129,7 +129,7 @@ def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> R
     names = tuple(cells)
     parsed = make_row(number, Columns(names), names, list(cells.values()), "", needed)
     extra = {k: v for k, v in parsed.extra.items() if isinstance(v, (str, int, float, bool))}
-    problem = parsed.problem and Diagnostic("row_problem", where=where, cause=parsed.problem)
+    problem = parsed.problem and where.problem(parsed.problem)
     return parsed._replace(id=entry.key, extra=extra, problem=problem)
 
 

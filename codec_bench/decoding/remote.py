@@ -88,9 +88,9 @@ def filesystem(url: str) -> Any:
         package = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}.get(protocol, error.name or "aiohttp")
         if package == "gcsfs":
             raise UserError(
-                "package_not_installed", feature=f"'{shown(url)}'", package="gcsfs", hint="pip install gcsfs"
+                "package_not_installed", feature="file", name=shown(url), package="gcsfs", hint="pip install gcsfs"
             ) from error
-        raise MissingExtra(f"'{shown(url)}'", package, EXTRA) from error
+        raise MissingExtra("file", package, EXTRA, name=shown(url)) from error
     except ValueError as error:
         raise UserError(
             "url_protocol_unknown", url=shown(url), protocol=protocol, hint="s3, gs, http and https are known"

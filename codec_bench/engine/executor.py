@@ -34,8 +34,7 @@ class OnRay:
         for name, least, most in limits:
             value = getattr(self, name)
             if value is not None and (value < least or (most is not None and value > most)):
-                limit = f"at least {least}" if most is None else f"{least} to {most}"
-                raise UserError("option_value", option=name, value=value, expected=limit)
+                raise UserError("option_out_of_range", option=name, value=value, least=least, most=most)
         if self.address is not None and self.address.startswith("ray://"):
             raise UserError(
                 "ray_client_address",
@@ -49,5 +48,5 @@ def read_executor(executor: str | OnRay) -> OnRay | None:
     if isinstance(executor, OnRay):
         return executor
     if executor not in (LOCAL, RAY):
-        raise UserError("option_value", option="executor", value=repr(executor), expected=f"{LOCAL} or {RAY}")
+        raise UserError("option_choice", option="executor", value=executor, known=[LOCAL, RAY])
     return OnRay() if executor == RAY else None

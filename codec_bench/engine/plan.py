@@ -134,7 +134,7 @@ def build_plan(
     rows = name_systems(rows)
     unread = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
     known = [name for system in rows for name in (system.name, system.spec)]
-    check_settings(unread, [*features, *known], "codec or feature in this run")
+    check_settings(unread, [*features, *known], "stage_of_run")
     for system in rows:
         if system.stage is not None and system.codec is not None:
             # Before the weights, which would not help a codec that does not exist.
@@ -271,7 +271,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
     """Create a feature's plan without loading its model."""
     mine = dict(options.get(name, {}))
     if unknown := [option for option in mine if option != "weights"]:
-        raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
+        raise UnknownName("feature_option", unknown[0], ["weights"], within=name)
     # Every worker gets the implementation's name, also one without a GPU that takes over.
     exact = exact_name(name, gpu=gpu, weights=mine.get("weights"))
     with noting() as warnings:

@@ -49,12 +49,12 @@ class SpeechActivity(Feature):
         refuse_weights(self.name, weights)
         for package in ("silero-vad", "onnxruntime"):
             if package_version(package) is None:
-                raise MissingExtra("speech activity", package, "embedded")
+                raise MissingExtra("speech_activity", package, "embedded")
         installed = str(package_version("silero-vad"))
         if not f"{installed}.".startswith(f"{VERSION}."):
             raise UserError(
                 "package_version_unexpected",
-                feature="speech activity",
+                feature="speech_activity",
                 package="silero-vad",
                 version=VERSION,
                 installed=installed,

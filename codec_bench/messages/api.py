@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from codec_bench.messages.general import VALUES
+
+_OUTPUTS = {"rows": "every score as a row", "tables": "tables"}
+"""Words of what `export` writes."""
+_ITEMS = {"request": "the request", "item": "an item"}
+"""Words of what has a wrong type; other names are fields and arguments."""
+
+
+def _either(options: Sequence[str]) -> str:
+    *others, last = options
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 SENTENCES = {
     "error": {
         "runs_of_two_benchmarks": "the runs are of two benchmarks: {one} and {other}",
         "questions_differ": "{questions:,} questions differ between the runs, such as '{question}'",
         "recognisers_differ": "the runs read spoken answers by different protocols: {protocols}",
         "one_system": "the run '{folder}' has one system ({systems}); expected two or more",
-        "option_for": "{option} is for {kind}, not for {requested}",
-        "item_type": "{name} is a {type}; expected {expected}",
+        "option_for": lambda options, kind, requested: f"{_either(options)} is for {kind}, not for {requested}",
+        "option_of_format": lambda options, known, format: (
+            f"{_either(options)} is for {_OUTPUTS[known] if isinstance(known, str) else ' and '.join(known)}, "
+            f"not for the format '{format}'"
+        ),
+        "item_type": lambda name, type, expected: (
+            f"{_ITEMS.get(name, name)} is a {type}; expected {VALUES.get(expected, expected)}"
+        ),
         "item_count": "there are {items} {name} for {count} items; expected one each",
         "pilot_too_small": "{samples} samples have a value of {metric} for both {systems}; expected a pilot of several",
         "same_words_needed": "{metrics}: each needs a recording of the same words, and the reference audio is a prompt",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codec_bench.messages.errors import first_of
+
 
 def _spent(spent_usd: float) -> str:
     return f": {spent_usd:.4g} USD are spent" if spent_usd else ""
@@ -11,6 +13,32 @@ def _spent(spent_usd: float) -> str:
 
 def _unknown(missing: Sequence[str]) -> str:
     return f" (unknown: {', '.join(missing)})" if missing else ""
+
+
+_SHOWN_LABELS = 12
+_ANSWERS = {
+    "option": ("option", "options"),
+    "label": ("label", "labels"),
+    "yes_no": ("yes or no", "answers of yes or no"),
+}
+"""Words of what an answer has none of, and several of."""
+
+
+def _labels(labels: Sequence[str]) -> str:
+    return f" of {first_of(labels, _SHOWN_LABELS)}" if labels else ""
+
+
+def _no_such_answer(answer: str, kind: str = "option", labels: Sequence[str] = (), **older: str) -> str:
+    subject = older.get("what") or f"{_ANSWERS.get(kind, (kind,))[0]}{_labels(labels)}"
+    return f"there is no {subject} in {answer}"
+
+
+def _several_answers(
+    answer: str, kind: str = "option", labels: Sequence[str] = (), matches: Sequence[str] = (), **older: str
+) -> str:
+    if older:
+        return f"there are several {older.get('what')}s ({older.get('found')}) in {answer}"
+    return f"there are several {_ANSWERS.get(kind, (kind,))[-1]}{_labels(labels)} ({', '.join(matches)}) in {answer}"
 
 
 SENTENCES = {
@@ -138,8 +166,8 @@ SENTENCES = {
         "length_unknown": "the length of the question or of the answer is not known",
         "ends_in_reasoning": "the answer ends inside of its reasoning: {answer}",
         "declines": "the model declines in {answer}",
-        "no_such_answer": "there is no {what} in {answer}",
-        "several_answers": "there are several {what}s ({found}) in {answer}",
+        "no_such_answer": _no_such_answer,
+        "several_answers": _several_answers,
         "no_labels": "the row has no labels to choose from",
         "no_sections_in_answer": "there are no sections with a start, an end and a label in {answer}",
         "sections_overlap": "a section does not begin after the one before it in {answer}",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codec_bench.messages.general import VALUES, words_of
+
 
 def _does_not_fit(path: str, mistakes: str | Sequence[str], more: int = 0) -> str:
     listed = [mistakes] if isinstance(mistakes, str) else mistakes
@@ -24,12 +26,25 @@ def _any_of(fields: Sequence[str]) -> str:
     return f"expected {', '.join(others)}, {last} or both"
 
 
+def _out_of_range(
+    option: str, value: float, least: float | None = None, most: float | None = None, over: float | None = None
+) -> str:
+    low = f"more than {over:g}" if over is not None else f"at least {least:g}" if most is None else f"{least:g}"
+    return f"{option} is {value:g}; expected {low}" + ("" if most is None else f" to {most:,}")
+
+
 SENTENCES = {
     "error": {
         "one_of_fields": _one_of,
         "any_of_fields": _any_of,
-        "option_value": "{option} is {value}; expected {expected}",
-        "option_holds": "{option} holds {value}; expected {expected}",
+        "option_value": lambda option, value, expected: (
+            f"{option} is {value}; expected {VALUES.get(expected, expected)}"
+        ),
+        "option_holds": lambda option, value, expected: (
+            f"{option} holds {value}; expected {VALUES.get(expected, expected)}"
+        ),
+        "option_choice": lambda option, value, known: f"{option} is '{value}'; expected {' or '.join(known)}",
+        "option_out_of_range": _out_of_range,
         "not_an_option": "'{option}' is no option of {command}",
         "other_command": "this is a request for '{requested}', and the command is '{command}'",
         "at_position": "'{path}', line {line}, column {column}: {cause}",
@@ -52,7 +67,9 @@ SENTENCES = {
         "not_a_name": "'{name}' is not a name",
         "not_imported": "'{path}' cannot be imported: {type}: {cause}",
         "file_without_attribute": "'{path}' has no '{name}'",
-        "added_twice": "two packages add the {room} '{name}': {one} and {other}",
+        "added_twice": lambda room, name, one, other: (
+            f"two packages add the {words_of(room)} '{name}': {one} and {other}"
+        ),
         "options_expected": (
             "'{path}', line 1, column 1: expected a mapping of options to values, such as 'metrics: [stoi]'"
         ),

@@ -7,6 +7,15 @@ def _sound_count(count: int, one: str, several: str, names: str) -> str:
     return f"{count:,} {one if count == 1 else several}: {names}"
 
 
+_LAYOUT_FIELDS = {"ljspeech": "ID|TEXT or ID|TEXT|NORMALISED TEXT", "seed_tts": "4 or 5"}
+"""Words of the fields of a line, by layout."""
+
+
+def _row_problem(cause: str, unit: str = "", number: int | str = "", file: str = "", **older: str) -> str:
+    named = f"'{number}'" if isinstance(number, str) else f"{number}"
+    return f"{older.get('where') or f'{unit} {named} of {file}'} {cause}"
+
+
 SENTENCES = {
     "info": {
         # The used part of a folder or list.
@@ -159,7 +168,7 @@ SENTENCES = {
         "list_without_sounds": "the folder '{folder}' holds no sound file, and its {name} {reason}",
         "no_trial_of_data": "no trial of '{path}' is about two samples of the data ({reason})",
         "sound_name_type": "a sound is read from a path, a URL or a locator; got a {type}",
-        "row_problem": "{where} {cause}",
+        "row_problem": _row_problem,
         "cell_too_long": "has a {field} of {characters:,} characters; expected up to {most:,}",
         "cell_not_utf8": "has a {field} that is not UTF-8 text",
         "cell_type": "has a {type} as its {field}; expected text",
@@ -170,11 +179,13 @@ SENTENCES = {
         "row_not_object": "is a JSON {type}; expected an object with the columns as keys",
         "row_not_csv": "is not CSV{span}: {cause}",
         "row_cells": "has {cells} cells where the header has {columns}",
-        "row_fields": "has {fields} fields between bars; expected {expected}",
+        "row_fields": lambda fields, layout="", **older: (
+            f"has {fields} fields between bars; expected {older.get('expected') or _LAYOUT_FIELDS.get(layout, layout)}"
+        ),
         "row_without_tab": "has no tab; expected ID<tab>TEXT<tab>EMOTION",
         "row_without_mark": "has neither a tab nor a bar between an id and words",
         "row_without_id": "is no object with an id",
-        "id_repeated": "has the id '{id}', which {first} has already",
+        "id_repeated": lambda id, first, unit="": f"has the id '{id}', which {f'{unit} {first}'.strip()} has already",
         "id_lacking": "line {line} of text has the id '{id}', which {file} lacks",
         "sample_without_audio": "sample {number} ('{id}') has no audio",
         "file_name_not_utf8": "the name of the file '{file}' is not UTF-8",
@@ -195,10 +206,10 @@ SENTENCES = {
         "sound_command": "is a command ('{command}'), which is not run; write the sound to files and name these",
         "sound_archive": "names an archive ('{name}'); expected a sound file",
         "text_without_sound": "'{file}' has no sound",
-        "cut_type": "{where} is a cut of the type {type}; write its sound to a file first",
-        "cut_times": "{where} has no start and duration in seconds",
-        "recording_unknown": "{where} names the recording '{recording}', which no manifest here has",
-        "recording_kind": "{where} has a recording that {kind}; expected a file",
+        "cut_type": "is a cut of the type {type}; write its sound to a file first",
+        "cut_times": "has no start and duration in seconds",
+        "recording_unknown": "names the recording '{recording}', which no manifest here has",
+        "recording_kind": "has a recording that {kind}; expected a file",
         "pair_sides": "a pair of {subset}/gold.csv has {counts}; expected one with correct=1 and one with correct=0",
         "story_lacks_sound": "the story '{story}' has no sound '{sound}'",
         "entry_no_object": "entry {entry} of {file} is no object",

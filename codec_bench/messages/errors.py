@@ -62,9 +62,15 @@ _MOST_NAMES = 12
 
 
 class UnknownName(UserError):
-    """A name that does not exist; the hint lists the nearest or all names."""
+    """A name that does not exist; the hint lists the nearest or all names.
 
-    def __init__(self, room: str, name: str, known: Iterable[str]) -> None:
+    Args:
+        kind: the kind of name, such as `metric`; `codec_bench.messages.general` has its words.
+        within: the file, run or other collection that has no such name.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, within: object = None) -> None:
+        place = {} if within is None else {"within": within}
         known = sorted(set(known))
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         if name.endswith(".py"):
@@ -76,16 +82,23 @@ class UnknownName(UserError):
         else:
             closest = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
             hint = f"none of {len(known):,} known names is near; the closest are {', '.join(closest)}"
-        super().__init__("unknown_name", kind=room, name=name, hint=hint)
+        super().__init__("unknown_name", kind=kind, name=name, **place, hint=hint)
 
 
 class MissingExtra(UserError):
-    """An optional package is not installed; `otherwise` is an alternative."""
+    """An optional package is not installed.
 
-    def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None) -> None:
+    Args:
+        feature: what needs it, such as `codec`; `codec_bench.messages.general` has its words.
+        otherwise: an alternative, for the hint.
+        name: of the codec, recogniser or file that needs it.
+    """
+
+    def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None, *, name: str = "") -> None:
         super().__init__(
             "package_not_installed",
             feature=feature,
+            name=name,
             package=package,
             hint=f"pip install 'codec-bench[{extra}]'" + (f"; {otherwise}" if otherwise else ""),
         )

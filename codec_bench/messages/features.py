@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codec_bench.messages.general import feature_words
+
 SENTENCES = {
     "info": {
         "no_samples_heard": "the signal has no samples",
@@ -31,8 +33,8 @@ SENTENCES = {
         "encoder_not_finite": "the encoder's output is not a finite number",
         "upstream_not_finite": "the upstream's output is not a finite number, or has no frames",
         "sigmos_failed": "SIGMOS's network fails on {seconds:.2f} s of audio: {message}",
-        "package_version_unexpected": (
-            "{feature} needs {package} {version}; {installed} is installed, whose network may be another"
+        "package_version_unexpected": lambda feature, package, version, installed: (
+            f"{feature_words(feature)} needs {package} {version}; {installed} is installed, whose network may be another"
         ),
         "tokens_unexpected": (
             "the tokens in '{folder}' write '{text}' as {tokens} tokens; expected one, whose likelihood is the score"

@@ -29,9 +29,7 @@ SENTENCES = {
         "rule_not_applied": "the rule {rule} could not be applied to {count} of {raters} raters: {cause}",
         "item_left_out": "{cause} (left out)",
         "more_items_left_out": "{items:,} more are left out",
-        "few_usable_items": (
-            "{requested:,} items are requested, and {usable:,} are usable: {training:,} for practice"
-        ),
+        "few_usable_items": ("{requested:,} items are requested, and {usable:,} are usable: {training:,} for practice"),
         "screening_changed": lambda before, rules: (
             f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was "
             "named afterwards"

@@ -100,7 +100,9 @@ SENTENCES = {
         "empty_transcript": "nothing is left of the transcript after normalisation",
         "pesq_error": "the PESQ code returned the error {value:.0f}",
         "few_voiced_words": "a correlation of words needs {needed} voiced on both sides; of {words}, {voiced} are",
-        "unvoiced_sides": "no frame of the {sides} is voiced",
+        "unvoiced_sides": lambda sides: (
+            f"no frame of the {sides if isinstance(sides, str) else ' and the '.join(sides)} is voiced"
+        ),
         "not_voiced_in_both": "no frame is voiced in both reference and estimate",
         "few_voiced_frames": "a correlation needs two frames that are voiced in both",
         "pitch_constant": "the pitch of the {side} does not change",

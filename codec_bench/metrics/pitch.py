@@ -92,7 +92,7 @@ class _Pitch(FeatureMetric):
             unvoiced = [name for name, f0 in (("reference", reference), ("estimate", estimate)) if not f0.any()]
             if not unvoiced:
                 return Diagnostic("not_voiced_in_both")
-            return Diagnostic("unvoiced_sides", sides=" and the ".join(unvoiced))
+            return Diagnostic("unvoiced_sides", sides=unvoiced)
         if self._variant == "world":
             return reference[both], estimate[both]
         return _cents(reference[both]), _cents(estimate[both])

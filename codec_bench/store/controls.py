@@ -45,7 +45,7 @@ class Control:
     def __post_init__(self) -> None:
         for name, known in INSTEAD.items():
             if (value := getattr(self, name)) not in known:
-                raise UserError("option_value", option=f"the {name}", value=f"'{value}'", expected=", ".join(known))
+                raise UserError("option_choice", option=name, value=value, known=list(known))
 
     def __bool__(self) -> bool:
         return (self.sound, self.question) != (AS_WRITTEN, AS_WRITTEN)

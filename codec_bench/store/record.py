@@ -403,5 +403,5 @@ def recorded_request(meta: Mapping[str, Any]) -> Mapping[str, Any]:
 def _package(name: str) -> Any:
     return optional_package(
         name,
-        UserError("package_not_installed", feature=f"a table for {name}", package=name, hint=f"pip install {name}"),
+        UserError("package_not_installed", feature="table", name=name, package=name, hint=f"pip install {name}"),
     )

@@ -83,9 +83,9 @@ def _within_limits(one: Option) -> Callable[..., Any]:
 
     def checked(value: float | None) -> float | None:
         if value is not None and one.least is not None and value < one.least:
-            raise UserError("option_value", option=one.flag, value=f"{value:g}", expected=f"at least {one.least:g}")
+            raise UserError("option_out_of_range", option=one.flag, value=value, least=one.least)
         if value is not None and one.over is not None and value <= one.over:
-            raise UserError("option_value", option=one.flag, value=value, expected=f"more than {one.over:g}")
+            raise UserError("option_out_of_range", option=one.flag, value=value, over=one.over)
         return value
 
     return checked

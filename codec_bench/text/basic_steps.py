@@ -40,11 +40,11 @@ EXTRA = "text"
 """The extra that brings the optional packages of this room."""
 
 
-def optional(module: str, purpose: str, package: str) -> Any:
+def optional(module: str, feature: str, package: str) -> Any:
     """Import a module of an optional package.
 
     Args:
-        purpose: what needs the module, for the message.
+        feature: what needs the module, a key of `codec_bench.messages.general`.
         package: the distribution to install.
 
     Raises:
@@ -56,7 +56,7 @@ def optional(module: str, purpose: str, package: str) -> Any:
             warnings.simplefilter("ignore")
             return import_module(module)
     except ImportError as error:
-        raise MissingExtra(purpose, package, EXTRA) from error
+        raise MissingExtra(feature, package, EXTRA) from error
 
 
 def squeeze(text: str) -> str:
@@ -127,12 +127,12 @@ _VARIANTS_ZH = str.maketrans("〇○幺", "零零一")
 
 
 def _simplified() -> Step:
-    return optional("opencc", "the conversion of Chinese script", "OpenCC").OpenCC("t2s").convert
+    return optional("opencc", "chinese_script", "OpenCC").OpenCC("t2s").convert
 
 
 def _wetext_zh() -> Step:
     """Return a step that spells Chinese numbers with wetext."""
-    normalizer = optional("wetext", "the reading of Chinese numbers", "wetext").Normalizer(lang="zh", operator="tn")
+    normalizer = optional("wetext", "chinese_numbers", "wetext").Normalizer(lang="zh", operator="tn")
 
     def spoken(text: str) -> str:
         # A clause without a digit would not change, and the transducers are slow.

@@ -214,7 +214,7 @@ def tokens(text: str, unit: Unit = "word") -> list[str]:
 
 def _check_unit(unit: str) -> None:
     if unit not in get_args(Unit):
-        raise UnknownName("unit of error rates", str(unit), get_args(Unit))
+        raise UnknownName("error_rate_unit", str(unit), get_args(Unit))
 
 
 def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit: Unit, normaliser: str) -> np.ndarray:

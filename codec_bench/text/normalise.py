@@ -45,7 +45,7 @@ def get_step(name: str) -> Step:
         MissingExtra: it needs a package that is not installed.
     """
     if name not in _STEPS:
-        raise UnknownName("text step", name, _STEPS)
+        raise UnknownName("text_step", name, _STEPS)
     return _built(name)
 
 

@@ -96,7 +96,7 @@ def multilingual(language: str) -> Step:
     """The normaliser of one of `LANGUAGES`, the same on all dates."""
     from whisper_normalizer.basic import remove_symbols
 
-    num2words = optional("num2words", "number words", "num2words").num2words
+    num2words = optional("num2words", "number_words", "num2words").num2words
 
     def spoken(match: re.Match[str]) -> str:
         try:

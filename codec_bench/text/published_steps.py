@@ -25,7 +25,7 @@ _BLANKED = dict.fromkeys(map(ord, CHINESE_PUNCTUATION + string.punctuation), " "
 
 
 def _zhconv(locale: str) -> Step:
-    convert = optional("zhconv", "the conversion of Chinese script", "zhconv").convert
+    convert = optional("zhconv", "chinese_script", "zhconv").convert
     return lambda text: convert(text, locale)
 
 
@@ -53,14 +53,14 @@ def _sacrebleu(module: str, name: str) -> Step:
 
 
 def _ja_mecab() -> Step:
-    optional("MeCab", "cutting Japanese into words", "mecab-python3")
-    optional("ipadic", "cutting Japanese into words", "ipadic")
+    optional("MeCab", "japanese_words", "mecab-python3")
+    optional("ipadic", "japanese_words", "ipadic")
     return _sacrebleu("tokenizer_ja_mecab", "TokenizerJaMecab")
 
 
 def _num2words_en() -> Step:
     """Write runs of digits as English words between spaces. If num2words fails on one run, all stay digits."""
-    num2words = optional("num2words", "English number words", "num2words").num2words
+    num2words = optional("num2words", "number_words", "num2words").num2words
 
     def spoken(text: str) -> str:
         try:
@@ -125,7 +125,7 @@ def _newmm() -> Step:
     """Cut Thai into words by pythainlp's dictionary, without its folder in the user's home."""
     if "PYTHAINLP_READ_MODE" not in os.environ:  # it refuses both names at once
         os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
-    word_tokenize = optional("pythainlp.tokenize", "cutting Thai into words", "pythainlp").word_tokenize
+    word_tokenize = optional("pythainlp.tokenize", "thai_words", "pythainlp").word_tokenize
     return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))
 
 

@@ -154,7 +154,7 @@ class Rule:
         """
         for package in self.packages.get(base_language(language) if language else "", ()):
             if _version(package) == "missing":
-                raise MissingExtra(f"the rule '{self.name}' for texts in '{language}'", package, "text")
+                raise MissingExtra("rule", package, "text", name=self.name)
 
     def recipe(self, language: str | None, reference: str = "") -> Recipe | None:
         """The recipe of a language; without one, the script of the reference decides."""

@@ -59,7 +59,7 @@ def get_rule(name: str) -> Rule:
         return replace(rule, name=PREFIX + rule.name, untags=True)
     name = ALIASES.get(name, name)
     if name not in rules:
-        raise UnknownName("rule of error rates", name, [*rules, *ALIASES])
+        raise UnknownName("error_rate_rule", name, [*rules, *ALIASES])
     return rules[name]
 
 

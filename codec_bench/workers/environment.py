@@ -312,7 +312,7 @@ def _find_uv() -> str:
         except FileNotFoundError:
             program = shutil.which("uv")
     if program is None:
-        raise MissingExtra("an isolated environment", "uv", "isolated")
+        raise MissingExtra("isolated_environment", "uv", "isolated")
     return program
 
 

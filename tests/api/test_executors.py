@@ -31,7 +31,7 @@ def test_the_recipient_is_what_the_caller_says(monkeypatch):
         line = result.progress.__self__
     assert line.line().startswith("finished: 1 of 2 items")
     for wrong in ("yes", 1):
-        with refuses("option_value", expected="True, False or a function"), show_progress(still, wrong):
+        with refuses("option_value", expected="progress"), show_progress(still, wrong):
             pass
 
 

@@ -98,7 +98,7 @@ def test_a_metric_that_gets_something_else_states_what_it_expects():
         ),
         (
             lambda: output(estimate=[clip], text=[3]),
-            {"code": "item_type", "name": "text 0", "type": "int", "expected": Containing("text")},
+            {"code": "item_type", "name": "text 0", "type": "int", "expected": "optional_text"},
         ),
         (
             lambda: output(estimate=[clip], text=["a"], language=["en", "de"]),

@@ -639,7 +639,7 @@ def test_bad_input_is_reported(tmp_path, define, ask):
         ask("")
     with refuses("no_model_named"):
         ask(define(), model=",")
-    with refuses("option_value", option="the phase", value="'later'"):
+    with refuses("option_choice", option="phase", value="later"):
         ask(define(), phase="later")
     with refuses("benchmark_column_missing", column="qq", data="rows", hint="its columns are id, q, right, level"):
         columns = {**DEFINITION["data"]["columns"], "question": "qq"}

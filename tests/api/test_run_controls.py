@@ -328,8 +328,8 @@ def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, of_reader, t
     [
         ("{own}", {"sound": "silence"}, {"code": "control_changes_no_sound", "model": "openai-chat", "sound": "silence"}),
         ("{own}", {"controls": True}, {"code": "control_changes_no_sound", "model": "openai-chat"}),
-        ("mmau-test-mini", {"sound": "loud"}, {"code": "option_value", "option": "the sound", "value": "'loud'"}),
-        ("mmau-test-mini", {"question": "no"}, {"code": "option_value", "expected": "given, none"}),
+        ("mmau-test-mini", {"sound": "loud"}, {"code": "option_choice", "option": "sound", "value": "loud"}),
+        ("mmau-test-mini", {"question": "no"}, {"code": "option_choice", "known": ["given", "none"]}),
         ("mmau-test-mini", {"sound": "none", "controls": True}, {"code": "control_and_controls"}),
         ("voxceleb1", {"question": "none"}, {"code": "control_changes_no_question", "name": "voxceleb1"}),
         ("voice-bench-mmsu", {"sound": "none"}, {"code": "control_leaves_nothing", "name": "voice-bench-mmsu"}),

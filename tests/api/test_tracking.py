@@ -87,10 +87,10 @@ def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, m
 
 
 def test_what_is_requested_is_checked_before_the_run(monkeypatch):
-    with refuses("option_value"):
+    with refuses("option_choice", option="--log"):
         parse_target("wanb")
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with refuses("package_not_installed", package="mlflow", feature=Containing("mlflow")):
+    with refuses("package_not_installed", package="mlflow", feature="tracker", name="mlflow"):
         parse_target("mlflow:there")
     with track(None, Running(), print) as running:
         assert running == Running()

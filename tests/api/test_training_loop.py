@@ -112,8 +112,8 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
             {"code": "item_count", "items": 1, "name": "lengths", "count": 2},
         ),
         ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, {"code": "length_beyond", "length": 101}),
-        ({"estimate": "a.wav"}, {"code": "item_type", "expected": Containing("sounds")}),
-        ({"estimate": [3]}, {"code": "item_type", "expected": "Audio, an array or a tensor"}),
+        ({"estimate": "a.wav"}, {"code": "item_type", "expected": "sounds"}),
+        ({"estimate": [3]}, {"code": "item_type", "expected": "sound"}),
         ({"estimate": torch.zeros(1, 2, 3, 4)}, {"code": "shape_unexpected"}),
     ],
 )

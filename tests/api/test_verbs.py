@@ -108,7 +108,7 @@ def test_list_names_of_metrics_in_groups_and_in_an_order(command):
     assert json.loads(command("list", "metrics", "--by", "cost", "--json")[1]) == list_names("metrics", by="cost")
     with refuses("unknown_name", name="nothing"):
         list_names("nothing")
-    with refuses("option_for", option="--by", kind="metrics"):
+    with refuses("option_for", options=["--by"], kind="metrics"):
         list_names("codecs", by="cost")
 
 
@@ -166,11 +166,11 @@ def test_export(command, run, tmp_path, more):
 
 
 def test_what_export_refuses(run):
-    with refuses("option_for", option="--metric"):
+    with refuses("option_of_format", options=["--metric"]):
         export(run, form="lm-eval", metric="si_sdr")
-    with refuses("option_for", kind="tables"):
+    with refuses("option_of_format", known="tables"):
         export(run, form="lm-eval", summary=True)
-    with refuses("option_for"):
+    with refuses("option_of_format"):
         export(run, system="opus-12k")
     with refuses("parquet_to_output"):
         export(run, form="parquet")

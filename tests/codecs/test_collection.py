@@ -111,7 +111,7 @@ def test_codes_are_located_in_any_order_of_axes(shape):
 
 def test_what_is_not_there_is_one_sentence():
     require_codec("audiocodecs/magicodec")
-    with refuses("package_not_installed", feature="audiocodecs/magicodec", package="audiocodecs"):
+    with refuses("package_not_installed", name="audiocodecs/magicodec", package="audiocodecs"):
         load_codec("audiocodecs/magicodec")
     with pytest.raises(UnknownName):
         require_codec("audiocodecs/magicodek")

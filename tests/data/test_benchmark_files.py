@@ -247,7 +247,7 @@ def test_what_is_wrong_in_a_table_of_tags_is_reported(tmp_path):
     assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
     assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
     assert row_problem(rows["tags/3"]) == Diagnostic(
-        "row_problem", where="line 3 of tags.tsv", cause=Diagnostic("row_cells", cells=1, columns=3)
+        "row_problem", unit="line", number=3, file="tags.tsv", cause=Diagnostic("row_cells", cells=1, columns=3)
     )
 
 

@@ -110,23 +110,35 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path):
     assert len(source) == 6 and sorted(message) == ["a", "a#2", "b", "c", "d"]
     assert message["a"].parameters["cause"].code == "member_json" and message["b"].as_dict() == {
         "code": "row_problem",
-        "where": "sample 'b' in x.tar",
+        "unit": "sample",
+        "number": "b",
+        "file": "x.tar",
         "cause": {"code": "member_json_type", "type": "list"},
     }
     assert (
         message["c"].as_dict()
-        == {"code": "row_problem", "where": "sample 'c' in x.tar", "cause": {"code": "member_not_utf8"}}
+        == {
+            "code": "row_problem",
+            "unit": "sample",
+            "number": "c",
+            "file": "x.tar",
+            "cause": {"code": "member_not_utf8"},
+        }
         and message["d"].as_dict()
         == {
             "code": "row_problem",
-            "where": "sample 'd' in x.tar",
+            "unit": "sample",
+            "number": "d",
+            "file": "x.tar",
             "cause": {"code": "row_lacks", "fields": "audio", "known": "audio, text"},
         }
         and message["a#2"].as_dict()
         == {
             "code": "row_problem",
-            "where": "sample 6 of x.tar",
-            "cause": {"code": "id_repeated", "id": "a", "first": "sample 1"},
+            "unit": "sample",
+            "number": 6,
+            "file": "x.tar",
+            "cause": {"code": "id_repeated", "id": "a", "unit": "sample", "first": 1},
         }
     )
 

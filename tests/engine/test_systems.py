@@ -139,7 +139,7 @@ def test_one_codec_with_other_options_is_another_row(target):
     options = {path: {"a": 1, "b": 1}, "fine": {"b": 2}, "codecs/mine.py:Quantiser": {"c": 3}}
     rows = build_plan(f"coarse={path},fine={path}", ["stoi"], options).systems
     assert [row.stage.options for row in rows] == [{"a": 1, "b": 1, "c": 3}, {"a": 1, "b": 2, "c": 3}]
-    with refuses("unknown_name", kind="codec or feature in this run", name="other"):
+    with refuses("unknown_name", kind="stage_of_run", name="other"):
         build_plan(f"coarse={path}", ["stoi"], {"other": {"a": 1}})
     with refuses("same_name_as_stage", name="dnsmos"):
         build_plan(f"dnsmos={path}", ["dnsmos"], {})

@@ -265,6 +265,6 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(forty, tmp_path):
 
 def test_without_matplotlib_the_extra_is_named(forty, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with refuses("package_not_installed", feature="a figure", package="matplotlib") as e:
+    with refuses("package_not_installed", feature="figure", package="matplotlib") as e:
         write_figures(forty, tmp_path / "figures")
     assert "codec-bench[figures]" in e.value.hint

@@ -76,5 +76,5 @@ def test_a_benchmark_with_published_answers_has_no_such_file(tmp_path, monkeypat
     run = send(tmp_path, monkeypatch, name="mmar")
     with refuses("no_submission", benchmark="mmar"):
         export(run, form="submission")
-    with refuses("option_for"):
+    with refuses("option_of_format"):
         export(run, form="submission", metric="withheld")

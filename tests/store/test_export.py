@@ -89,7 +89,7 @@ def test_an_alignment_has_the_edits_that_an_error_rate_counts(eval_run, tmp_path
         counts = json.loads(row["detail"])
         names = {"equal": "hits", "substitute": "substitutions", "delete": "deletions", "insert": "insertions"}
         assert {name: edits[operation] for operation, name in names.items()} == {n: counts[n] for n in names.values()}
-    with refuses("option_for", option="--alignment"):
+    with refuses("option_of_format", options=["--alignment"]):
         codec_bench.export(eval_run, form="csv", summary=True, alignment=True)
 
 

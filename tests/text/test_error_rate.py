@@ -176,7 +176,7 @@ def test_unknown_units_and_normalisers_are_named():
         ({"reference": {"x": "a"}, "estimate": {"x": "b"}}, {"code": "not_texts", "type": "dict"}),
         ({"reference": 3}, {"code": "not_texts", "type": "int"}),
         ({"normaliser": None}, {"code": "unknown_name", "kind": "normaliser", "name": "None"}),
-        ({"unit": None}, {"code": "unknown_name", "kind": "unit of error rates", "name": "None"}),
+        ({"unit": None}, {"code": "unknown_name", "kind": "error_rate_unit", "name": "None"}),
     ],
 )
 def test_what_is_no_text_is_named_in_one_sentence(arguments, message):

@@ -105,9 +105,9 @@ def agreement(
         (16, 'ann', 'stoi')
     """
     if kind is not None and kind not in KINDS:
-        raise UnknownName("kind of rating", kind, KINDS)
+        raise UnknownName("rating_kind", kind, KINDS)
     if ties not in TIES:
-        raise UnknownName("rule for ties", ties, TIES)
+        raise UnknownName("tie_rule", ties, TIES)
     if scale is not None and not scale[0] < scale[1]:
         raise UserError("scale_reversed", low=scale[0], high=scale[1])
     opened = open_runs(runs)

@@ -162,12 +162,12 @@ def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[s
     known = {judge for by_item in judged for _, judge in by_item.values()}
     for name in judges:
         if not any(is_called(judge, name) for judge in known):
-            raise UnknownName("judge in these runs", name, known)
+            raise UnknownName("judge_of_runs", name, known)
     there = {name for run in runs for name in run.metrics}
     there |= {f"rating[{rubric}]" for by_item in judged for rubric, _ in by_item.values()}
     for name in metrics:
         if name not in there:
-            raise UnknownName("metric in these runs", name, there)
+            raise UnknownName("metric_of_runs", name, there)
 
 
 def _in_order(known: Mapping[str, bool], requested: Sequence[str]) -> list[str]:

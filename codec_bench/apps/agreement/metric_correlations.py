@@ -233,7 +233,7 @@ def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str,
     facts = _facts(runs)
     for name in metrics:
         if name not in facts:
-            raise UnknownName("metric in these runs", name, facts)
+            raise UnknownName("metric_of_runs", name, facts)
     chosen = {name: facts[name].get("higher_is_better") for name in (metrics or facts)} | dict(extra or {})
     systems = list(dict.fromkeys(system for run in runs for system in run.systems))
     samples, units = _samples(runs)

@@ -119,7 +119,7 @@ def _is_vowel(phone: str) -> bool:
 
 def _english() -> Callable[[str], str]:
     """Return the function that writes numbers in a text as English words."""
-    num2words = optional("num2words", "the reading of English numbers", "num2words").num2words
+    num2words = optional("num2words", "number_words", "num2words").num2words
 
     def read(text: str) -> str:
         """Write the numbers of a text as words."""

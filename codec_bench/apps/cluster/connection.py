@@ -31,7 +31,7 @@ LOCKED_S = 10.0
 def check_reachable(address: str | None) -> None:
     """Raise UserError if Ray is not installed, or no cluster answers."""
     if find_spec("ray") is None:
-        raise MissingExtra("--executor ray", "ray", "ray")
+        raise MissingExtra("ray_executor", "ray", "ray")
     address = address or os.environ.get("RAY_ADDRESS")
     if not address or address in ("auto", "local"):
         return

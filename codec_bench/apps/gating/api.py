@@ -222,7 +222,7 @@ def gate_check(
     gate = spec if isinstance(spec, GateSpec) else GateSpec() if spec is None else read_spec(Path(spec))
     for name in gate.metrics:
         if name not in baseline[0].metrics:
-            raise UnknownName(f"metric in '{against}'", name, list(baseline[0].metrics))
+            raise UnknownName("metric", name, list(baseline[0].metrics), within=against)
     for name, metric_spec in gate.metrics.items():
         if metric_spec.items_above_50 is not None and not is_rate(baseline[0].metrics[name].value_bounds):
             raise UserError("not_an_error_rate", metric=name, hint="use min or max")

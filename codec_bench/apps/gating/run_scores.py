@@ -122,7 +122,7 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
         )
     name = names[0] if system is None else system
     if name not in names:
-        raise UnknownName(f"system in '{run.folder}'", name, names)
+        raise UnknownName("system", name, names, within=run.folder)
     meta = run.meta
     counts = run.counts()
     if meta.get("state") not in FINISHED or counts["finished"] < counts["items"]:

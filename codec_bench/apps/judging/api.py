@@ -203,7 +203,7 @@ def _select_parts(
     requested = names(parts or PARTS)
     for part_name in requested:
         if part_name not in PARTS:
-            raise UnknownName("part of a test", part_name, PARTS)
+            raise UnknownName("test_part", part_name, PARTS)
     info = load_model(judge, settings.get(judge), device=running.device).info
     if info.reads != "messages" or "text" not in info.outputs:
         raise UserError("answers_no_text_question", model=info.name, hint="codec-bench list models")

@@ -183,11 +183,11 @@ def codec_board(
         known = {name for table in tables for name in (table.metric, numbers.split_name(table.metric)[0])}
         for name in metrics:
             if name not in known:
-                raise UnknownName("metric in these tables", name, sorted(known))
+                raise UnknownName("metric_of_tables", name, sorted(known))
         tables = [t for t in tables if t.metric in metrics or numbers.split_name(t.metric)[0] in metrics]
     families = {point.family for table in tables for point in table.points}
     if anchor is not None and anchor not in families:
-        raise UnknownName("family of codecs", anchor, sorted(families))
+        raise UnknownName("codec_family", anchor, sorted(families))
     return CodecBoard(axis, tuple(tables), tuple(notes), anchor)
 
 

@@ -120,17 +120,17 @@ def export_listening(
     from codec_bench.apps.listening.webmushra import write_webmushra
 
     if form not in ("page", "webmushra"):
-        raise UnknownName("format of a listening test", form, ("page", "webmushra"))
+        raise UnknownName("listening_format", form, ("page", "webmushra"))
     listening_kind = kind_of(kind)
     run_list = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     if not run_list:
         raise UserError("test_without_run")
     opened = [run if isinstance(run, Run) else open_run(run) for run in run_list]
     low, check_names = tuple(names(anchors)), tuple(names(checks))
-    for subject, selected, known in (("anchor", low, CUTOFFS_HZ), ("check of raters", check_names, CHECKS)):
+    for kind_of_name, selected, known in (("anchor", low, CUTOFFS_HZ), ("rater_check", check_names, CHECKS)):
         for name in selected:
             if name not in known:
-                raise UnknownName(subject, name, known)
+                raise UnknownName(kind_of_name, name, known)
     requested = names(systems) if systems is not None else []
     if listening_kind.hidden and not requested:
         requested = [name for run in opened for name in run.systems if name != UNPROCESSED]
@@ -249,7 +249,7 @@ def import_listening(
     keep_statuses = names(keep)
     for name in keep_statuses:
         if name not in KEEPABLE:
-            raise UnknownName("reason to keep answers by", name, KEEPABLE)
+            raise UnknownName("answer_status", name, KEEPABLE)
     if (key is None) == (run is None):
         raise UserError("no_key_named", hint="--key FILE or --run RUN")
     if not any(path.is_file() for path in paths):

@@ -141,7 +141,7 @@ def question_of(kind: Kind, *, has_reference: bool, answers: bool) -> str:
 def kind_of(name: str) -> Kind:
     """Return a kind by name; raises UnknownName."""
     if name not in _KINDS:
-        raise UnknownName("kind of listening test", name, _KINDS)
+        raise UnknownName("listening_kind", name, _KINDS)
     return _KINDS[name]
 
 

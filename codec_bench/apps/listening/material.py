@@ -140,7 +140,7 @@ def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Ru
         raise UserError("runs_named_alike", hint="give the folders different names")
     for name in requested:
         if name not in known:
-            raise UnknownName(f"system in '{runs[0].folder}'", name, known)
+            raise UnknownName("system", name, known, within=runs[0].folder)
     return {name: known[name] for name in known if not requested or name in requested}
 
 
@@ -177,7 +177,7 @@ def _samples(
     """
     for name in folders:
         if name not in chosen:
-            raise UnknownName("chosen system with a folder of audio", name, chosen)
+            raise UnknownName("system_with_audio", name, chosen)
     rows = [{sample.id: sample for sample in run.samples()} for run in runs]
     audio_files = {
         label: _in_folder(folders[label], rows[0])

@@ -228,7 +228,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
     """Return rules by name; empty for `none`; raises UnknownName."""
     for name in names:
         if name not in RULES and name != NOBODY:
-            raise UnknownName("rule of post-screening", name, [*RULES, NOBODY])
+            raise UnknownName("screening_rule", name, [*RULES, NOBODY])
     return tuple(name for name in names if name != NOBODY)
 
 

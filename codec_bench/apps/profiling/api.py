@@ -179,7 +179,7 @@ def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
     """Return the steps to skip, each once; raises UnknownName."""
     for step in steps:
         if step not in OPTIONAL:
-            raise UnknownName("measurement that can be left out", step, OPTIONAL)
+            raise UnknownName("optional_measurement", step, OPTIONAL)
     return tuple(dict.fromkeys(steps))
 
 

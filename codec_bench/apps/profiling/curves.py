@@ -95,7 +95,7 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
     for name, members in groups.items():
         if anchor == name or anchor in members:
             return name
-    raise UnknownName("family among the profiled codecs", anchor, groups)
+    raise UnknownName("profiled_family", anchor, groups)
 
 
 def find_quality_drops(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:

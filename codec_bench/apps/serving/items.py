@@ -99,7 +99,7 @@ def as_item(value: Item | Mapping[str, Any]) -> Item:
     if isinstance(value, Item):
         return value
     if not isinstance(value, Mapping):
-        raise bad_type("an item", value, "a mapping or an Item")
+        raise bad_type("item", value, "item")
     unknown = sorted(map(str, value.keys() - set(Item.__dataclass_fields__)))
     if unknown:
         known = list(Item.__dataclass_fields__)
@@ -108,7 +108,7 @@ def as_item(value: Item | Mapping[str, Any]) -> Item:
         raise BadItem(Diagnostic("item_without_audio"), code="bad_item")
     for name in ("text", "language", "id", "reference_id"):
         if not isinstance(value.get(name), str | None):
-            raise bad_type(f"the {name} of an item", value[name], "a text")
+            raise bad_type(name, value[name], "text")
     return Item(**{**value, "id": value.get("id") or ""})
 
 
@@ -139,7 +139,7 @@ def audio_bytes(audio: AudioInput, name: str) -> bytes:
             raise BadItem(unreadable, code="unreadable") from error
     if not isinstance(audio, bytes | bytearray | memoryview):
         hint = "codec_bench.Audio(samples, sample_rate_hz) makes one of an array"
-        raise bad_type(name, audio, "bytes of a file, a path or codec_bench.Audio", hint=hint)
+        raise bad_type(name, audio, "item_audio", hint=hint)
     data = bytes(audio)
     if not data:
         raise BadItem(Diagnostic("item_empty", name=name), code="empty")

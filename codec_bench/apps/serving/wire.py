@@ -46,7 +46,7 @@ def parse_json(data: bytes | str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadItem(Diagnostic("request_not_json"), code="bad_json") from error
     if not isinstance(value, dict):
-        raise bad_type("the request", value, "a JSON object", code="bad_json")
+        raise bad_type("request", value, "json_object", code="bad_json")
     return value
 
 
@@ -64,11 +64,11 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
         raise BadItem(Diagnostic("no_item_field", field=unknown[0][:60], known=FIELDS), code="bad_item")
     for name in ("id", "reference_id", "text", "language"):
         if not isinstance(value.get(name), str | None):
-            raise bad_type(f"'{name}'", value[name], "a text")
+            raise bad_type(name, value[name], "text")
     reference_value = value.get("reference")
     if reference is None and reference_value is not None:
         if not isinstance(reference_value, Mapping):
-            raise bad_type("'reference'", reference_value, "an object with audio_base64 or waveform_f32_base64")
+            raise bad_type("reference", reference_value, "audio_object")
         if wrong := sorted(map(str, reference_value.keys() - set(OF_AUDIO))):
             field = f"reference.{wrong[0][:60]}"
             raise BadItem(Diagnostic("no_item_field", field=field, known=OF_AUDIO), code="bad_item")
@@ -123,7 +123,7 @@ def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> byte
 def decode_base64(text: Any, name: str) -> bytes:
     """Decode base64; raises BadItem if invalid or too long. `name` is for messages."""
     if not isinstance(text, str):
-        raise bad_type(name, text, "a text in base64", code="bad_base64")
+        raise bad_type(name, text, "base64", code="bad_base64")
     if len(text) > MOST_BYTES * 4 // 3 + 4:
         raise too_large(name, len(text) * 3 // 4, MOST_BYTES)
     try:
@@ -165,7 +165,7 @@ def verl_item(value: Mapping[str, Any]) -> Item:
     rate, count = (_whole_number(value, name) for name in ("sample_rate", "num_samples"))
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, Mapping):
-        raise bad_type("metadata", metadata, "an object")
+        raise bad_type("metadata", metadata, "object")
     texts = {name: metadata.get(name) for name in ("reference_id", "language", "id")}
     for name in ("reference_id", "id"):  # metadata holds any scalars
         if isinstance(texts[name], int) and not isinstance(texts[name], bool):
@@ -173,7 +173,7 @@ def verl_item(value: Mapping[str, Any]) -> Item:
     texts["text"] = metadata.get("text", value.get("prompt"))
     for name, text in texts.items():
         if not isinstance(text, str | None):
-            raise bad_type(name, text, "a text")
+            raise bad_type(name, text, "text")
     audio = waveform_bytes(value.get("waveform_f32_base64"), count, rate, "the audio")
     return Item(audio, None, texts["reference_id"], texts["text"], texts["language"], texts["id"] or "")
 

@@ -205,7 +205,7 @@ def _read_own(path: str) -> DefinitionEntry:
     if entry_name is None:
         raise UserError("several_definitions", path=path, benchmarks=len(names), hint=f"name one: {path}:{names[0]}")
     if canonical(entry_name) not in names:
-        raise UnknownName(f"benchmark in '{file}'", entry_name, names)
+        raise UnknownName("benchmark", entry_name, names, within=file)
     return entries[names.index(canonical(entry_name))]
 
 

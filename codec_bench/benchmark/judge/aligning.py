@@ -50,7 +50,7 @@ def score_by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
         UnknownName: there is no such rule.
     """
     if rule not in FIRST:
-        raise UnknownName("rule that reads an option", rule, FIRST)
+        raise UnknownName("option_rule", rule, FIRST)
     choices = choices_of(answer.fields)
     if not choices:
         return Score.undefined(Diagnostic("no_choices", id=answer.id), protocol)

@@ -214,7 +214,7 @@ def emergent_tts(reply: str) -> dict[str, float]:
     try:
         import json_repair
     except ImportError:
-        raise MissingExtra("the published reader of EmergentTTS-Eval's verdicts", "json-repair", "api") from None
+        raise MissingExtra("emergent_tts_reader", "json-repair", "api") from None
     marks: Any = json_repair.loads(reply)
     absent = [name for name in _EMERGENT_TTS if name not in marks]
     if absent or marks["winner"] not in (0, 1, 2):

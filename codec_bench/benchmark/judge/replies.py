@@ -286,7 +286,7 @@ def read_official(
         MissingExtra: the reader needs a package that is not installed.
     """
     if name not in _OFFICIAL:
-        raise UnknownName("published reader of replies", name, _OFFICIAL)
+        raise UnknownName("reply_reader", name, _OFFICIAL)
     arguments = [followed] if name == published.COMBINED else [criteria] if name == published.MMAR_RUBRICS else []
     several = name in published.SEVERAL_REPLIES
     try:

@@ -47,7 +47,7 @@ TABLE = {
     "wer": "codec_bench.benchmark.metrics.error_rate:AnswerWer",
 }
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}
-REGISTRY = Registry("metric of answers", "ANSWER_METRICS", TABLE)
+REGISTRY = Registry("answer_metric", "ANSWER_METRICS", TABLE)
 _SHARED = ("cer", "hallucinated", "wer")
 """Names of audio metrics too; the argument `[answer]` marks the metrics of answers."""
 
@@ -89,7 +89,7 @@ def load_answer_metric(text: str) -> AnswerMetric:
     """
     spec = Spec.parse(text)
     if not is_custom_code(spec.name) and spec.name not in REGISTRY.table():
-        raise UnknownName("metric of answers", spec.name, answer_metric_names())
+        raise UnknownName("answer_metric", spec.name, answer_metric_names())
     if spec.name in _SHARED and spec.argument is None:
         raise UserError("metric_without_side", text=text, hint=f"{spec.name}[answer]")
     values = {"variant": spec.argument, "point": spec.point}

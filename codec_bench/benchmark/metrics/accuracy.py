@@ -91,7 +91,7 @@ class Accuracy(AnswerMetric):
 
     def __init__(self, variant: str = "exact") -> None:
         if variant not in RULES:
-            raise UnknownName("rule of accuracy", variant, RULES)
+            raise UnknownName("accuracy_rule", variant, RULES)
         self._rule = RULES[variant]
         self.name = f"accuracy[{variant}]"
         self.source = self._rule.source

@@ -58,7 +58,7 @@ class Bleu(AnswerMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant is not None and variant not in (*TOKENISERS, *OFFICIAL):
-            raise UnknownName("tokeniser of BLEU", variant, [*TOKENISERS, *OFFICIAL])
+            raise UnknownName("bleu_tokeniser", variant, [*TOKENISERS, *OFFICIAL])
         self._official = variant in OFFICIAL
         self._tokeniser = OFFICIAL.get(variant, variant) if variant is not None else None
         if self._tokeniser is not None:
@@ -115,7 +115,7 @@ def _load_bleu(tokeniser: str, effective_order: bool) -> Any:
         return BLEU(tokenize=tokeniser, effective_order=effective_order)
     except Exception as error:
         if tokeniser in PACKAGES:
-            raise MissingExtra(f"BLEU with the tokeniser '{tokeniser}'", PACKAGES[tokeniser], "text") from error
+            raise MissingExtra("bleu_tokeniser", PACKAGES[tokeniser], "text", name=tokeniser) from error
         raise MissingResource(
             "tokeniser_not_made",
             tokeniser=tokeniser,

@@ -43,7 +43,7 @@ class CocoBleu(WordMetric):
 
     def __init__(self, variant: str = "4") -> None:
         if variant not in ("1", "2", "3", "4"):
-            raise UnknownName("order of coco_bleu", variant, ["1", "2", "3", "4"])
+            raise UnknownName("coco_bleu_order", variant, ["1", "2", "3", "4"])
         self._order = int(variant)
         self.name = f"coco_bleu[{variant}]"
         self.aggregate = f"coco-bleu-{variant}"

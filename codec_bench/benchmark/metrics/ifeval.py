@@ -52,7 +52,7 @@ class IfEval(AnswerMetric):
 
     def __init__(self, variant: str = "strict") -> None:
         if variant not in VARIANTS:
-            raise UnknownName("variant of ifeval", variant, VARIANTS)
+            raise UnknownName("ifeval_variant", variant, VARIANTS)
         kind = variant.removeprefix(_ULTRAEVAL)
         self._official = kind != variant
         self._rules = {AUDIOBENCH: _by_audiobench, MMAU_PRO: _by_mmau_pro}.get(variant)

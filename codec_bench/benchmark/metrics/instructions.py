@@ -33,7 +33,7 @@ def language_of(text: str) -> str | None:
     try:
         import langdetect
     except ImportError:
-        raise MissingExtra("the language of an answer", "langdetect", "text") from None
+        raise MissingExtra("answer_language", "langdetect", "text") from None
     langdetect.DetectorFactory.seed = 0
     try:
         return langdetect.detect(text)

@@ -48,7 +48,7 @@ class Meteor(WordMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, "exact-stem"):
-            raise UnknownName("variant of METEOR", str(variant), ["exact-stem"])
+            raise UnknownName("meteor_variant", str(variant), ["exact-stem"])
         try:
             import nltk
             from nltk.translate.meteor_score import meteor_score

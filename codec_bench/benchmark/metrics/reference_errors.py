@@ -95,7 +95,7 @@ class RenderingFollowed(SeparateMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant is not None and variant not in KINDS:
-            raise UnknownName("kind of rendering", variant, KINDS)
+            raise UnknownName("rendering", variant, KINDS)
         self._kinds = KINDS if variant is None else (variant,)
         self._rule = get_rule(RULE)
         self.name = "rendering_followed" + (f"[{variant}]" if variant else "")

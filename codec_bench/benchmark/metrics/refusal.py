@@ -52,7 +52,7 @@ class RefusalRate(SeparateMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, HARM):
-            raise UnknownName("rule of refusals", str(variant), [HARM])
+            raise UnknownName("refusal_rule", str(variant), [HARM])
         self._official = variant == HARM
         self.name = "refusal_rate" if variant is None else f"refusal_rate[{variant}]"
         self.source = "github.com/OpenBMB/UltraEval-Audio 9b69da6 evaluator/harm.py, exactly" if variant else ""

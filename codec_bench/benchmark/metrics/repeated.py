@@ -37,7 +37,7 @@ class Repeated(SeparateMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, OFFICIAL):
-            raise UnknownName("rule of repetition", str(variant), [OFFICIAL])
+            raise UnknownName("repetition_rule", str(variant), [OFFICIAL])
         self._rule = get_rule("by-language")
         self._official = variant is not None
         self.name = "repeated" if variant is None else f"repeated[{variant}]"

@@ -31,7 +31,7 @@ class RougeL(WordMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, "coco"):
-            raise UnknownName("variant of ROUGE-L", str(variant), ["coco"])
+            raise UnknownName("rouge_variant", str(variant), ["coco"])
         self._coco = variant == "coco"
         self.name = "rouge_l[coco]" if self._coco else "rouge_l"
         self.source = "pycocoevalcap 1.2 on the same words, to 1e-12" if self._coco else "rouge-score 0.1.2, to 1e-12"

@@ -65,7 +65,7 @@ class SectionAccuracy(_OfSections):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, OFFICIAL):
-            raise UnknownName("variant of section_accuracy", str(variant), [OFFICIAL])
+            raise UnknownName("section_variant", str(variant), [OFFICIAL])
         self._official = variant is not None
         self.name = "section_accuracy" + (f"[{variant}]" if variant else "")
         self.source = f"{_SOURCE}/postprocessing/calc_acc.py, exactly" if variant else "the project's own rule"
@@ -104,7 +104,7 @@ class BoundaryF1(_OfSections):
 
     def __init__(self, variant: str = "0.5") -> None:
         if variant not in TOLERANCES:
-            raise UnknownName("tolerance of boundary_f1", variant, TOLERANCES)
+            raise UnknownName("boundary_tolerance", variant, TOLERANCES)
         self._tolerance_s = float(variant)
         self.name = f"boundary_f1[{variant}]"
         self.protocol = f"boundary_f1/{variant}-1"

@@ -34,7 +34,7 @@ class _SpeakingStyle(SeparateMetric):
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in (None, self.official):
-            raise UnknownName(f"rule of {self.stem}", str(variant), [self.official] if self.official else [])
+            raise UnknownName("rule", str(variant), [self.official] if self.official else [], within=self.stem)
         self._official = variant is not None
         self.name = self.stem + (f"[{variant}]" if variant else "")
         self.protocol = f"{self.stem}/{variant or 'by-language'}-1"

@@ -137,7 +137,7 @@ def _built(text: str, name: str, argument: str | None) -> Step:
         if argument is not None:
             raise UserError("step_without_argument", name=name, text=text, argument=argument)
         return PLAIN[name]
-    raise UnknownName("post-processing step", name, step_names())
+    raise UnknownName("answer_step", name, step_names())
 
 
 __all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on", "version_steps"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sequence
 from typing import Any
 
 from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed, Step, Unparsed, quote
@@ -17,7 +17,7 @@ from codec_bench.benchmark.reading.synonyms import phrases_of
 from codec_bench.benchmark.reading.tables import answer_in, likeliest_options, loaded
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.messages import Diagnostic
-from codec_bench.messages.errors import UserError, first_of
+from codec_bench.messages.errors import UserError
 
 
 def option_letter(letters: str | None) -> Step:
@@ -105,16 +105,21 @@ def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:
     return [one for one in mentions if not re.match(r" [A-Z](?!\w)", text[one.end : one.end + 3])]
 
 
-def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
-    """Return the only chosen option; none or several are unparsed, with the reason."""
+def _decision(chosen: set[str], text: str, kind: str, labels: Sequence[str] = ()) -> Parsed | Unparsed:
+    """Return the only chosen option; none or several are unparsed, with the reason.
+
+    Args:
+        kind: `option`, `label` or `yes_no`. labels: those of the question.
+    """
     if len(chosen) == 1:
         return Parsed(next(iter(chosen)))
     if declines(text) or is_unheard(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     if chosen:
-        detail = {"what": subject, "found": ", ".join(sorted(chosen)), "answer": quote(text)}
-        return Unparsed(Diagnostic("several_answers", **detail), SEVERAL)
-    return Unparsed(Diagnostic("no_such_answer", what=subject, answer=quote(text)), NOTHING)
+        matches = sorted(chosen)
+        reason = Diagnostic("several_answers", kind=kind, labels=labels, matches=matches, answer=quote(text))
+        return Unparsed(reason, SEVERAL)
+    return Unparsed(Diagnostic("no_such_answer", kind=kind, labels=labels, answer=quote(text)), NOTHING)
 
 
 def label(listed: str | None) -> Step:
@@ -151,7 +156,7 @@ def label(listed: str | None) -> Step:
         )
         if declines(text):
             chosen = set()
-        return _decision(chosen, text, f"label of {first_of(labels, 12)}")
+        return _decision(chosen, text, "label", labels)
 
     return step
 
@@ -180,7 +185,7 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         content = inner
     if declines(content):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
-    return _decision(decide_options(content, yes_no_mentions(content), options=2), text, "yes or no")
+    return _decision(decide_options(content, yes_no_mentions(content), options=2), text, "yes_no")
 
 
 def labels_of(values: Any) -> list[str]:

@@ -92,7 +92,7 @@ def _missing(coder: Any, size: int) -> Any:
 
 
 def _package() -> Any:
-    return optional_package("lc3", MissingExtra("the codec 'lc3'", "lc3py", "codecs"))
+    return optional_package("lc3", MissingExtra("codec", "lc3py", "codecs", name="lc3"))
 
 
 @contextmanager

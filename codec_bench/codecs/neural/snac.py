@@ -192,7 +192,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     try:
         import snac.snac  # noqa: F401
     except ImportError as error:
-        raise MissingExtra(f"the codec 'snac-{model}'", "snac", "codecs") from error
+        raise MissingExtra("codec", "snac", "codecs", name=f"snac-{model}") from error
     facts = {**_MODELS[model], **(_SMALL if weights == RANDOM else {})}
     if weights not in (RANDOM, RANDOM_FULL):
         checkpoint = find(f"snac-{model}", weights)

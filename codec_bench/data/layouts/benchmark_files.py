@@ -41,7 +41,7 @@ from codec_bench.data.archives import is_archive
 from codec_bench.data.cells import cell_of
 from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_repository
 from codec_bench.data.layouts.lists import SEED_TTS_FIELDS, seed_tts_fields
-from codec_bench.data.rows import parse_json, random_part
+from codec_bench.data.rows import Position, parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
@@ -146,7 +146,7 @@ def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
     lines = text_of(repository, listed).splitlines()
     stem = posixpath.splitext(listed)[0]
     rows = [
-        (f"{stem}/{at}", _seed_tts_row(line, f"line {at} of {listed}"))
+        (f"{stem}/{at}", _seed_tts_row(line, Position("line", at, listed)))
         for at, line in enumerate(lines, 1)
         if line.strip()
     ]
@@ -223,7 +223,7 @@ def open_tagged(
         raise UserError("not_a_tab_table", listed=listed, name=repository.name, known=" and ".join(sounds))
     stem = posixpath.splitext(listed)[0]
     rows = [
-        (f"{stem}/{at}", _tagged_row(columns, cells, sounds, f"line {at} of {listed}"))
+        (f"{stem}/{at}", _tagged_row(columns, cells, sounds, Position("line", at, listed)))
         for at, cells in enumerate(lines[1:], 2)
         if cells
     ]
@@ -258,7 +258,9 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         lines = [(f"{listed}/{file.stem}", _read_words(file)) for file in sorted(texts.glob("*.txt"))]
     else:
         listing = enumerate(text_of(repository, listed).splitlines(), 1)
-        lines = [(f"{stem}/{at}", _parse_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
+        lines = [
+            (f"{stem}/{at}", _parse_line(line, Position("line", at, listed))) for at, line in listing if line.strip()
+        ]
     if not lines:
         raise UserError("list_of_nothing", listed=listed, name=repository.name)
     sounds = {file.stem: file for file in sorted(Path(repository.root, folder or "").rglob("*.wav"))}
@@ -277,12 +279,12 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
     return FileRows(repository, ("id", "text", "audio", "speaker"), [(key, row(entry)) for key, entry in lines])
 
 
-def _parse_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
+def _parse_line(line: str, where: Position) -> ProblemRow | tuple[str, str]:
     """Parse `ID|WORDS` (or tabs) to (id, words), or return a row with a problem."""
     mark = "\t" if "\t" in line else "|"
     name, *fields = line.split(mark)
     if not fields:
-        return ProblemRow(Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_mark")))
+        return ProblemRow(where.problem(Diagnostic("row_without_mark")))
     return name.strip(), fields[0].strip()
 
 
@@ -303,7 +305,7 @@ def _read_words(file: Path) -> ProblemRow | tuple[str, str]:
 TAGS = "TAGS"
 
 
-def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, ...], where: str) -> dict[str, Any]:
+def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, ...], where: Position) -> dict[str, Any]:
     """Parse a table row into columns, with its tags joined by commas in `TAGS`."""
     if columns[-1] == TAGS:
         head, tags = columns[:-1], [tag.rpartition("---")[2] for tag in cells[len(columns) - 1 :]]
@@ -315,7 +317,7 @@ def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, .
         is_complete = len(cells) == len(columns)
     if not is_complete:
         cause = Diagnostic("row_cells", cells=len(cells), columns=len(columns))
-        return ProblemRow(Diagnostic("row_problem", where=where, cause=cause))
+        return ProblemRow(where.problem(cause))
     return {**row, TAGS: ", ".join(tags), "folder": row[sounds[0]].partition("/")[0]}
 
 
@@ -382,10 +384,10 @@ def _json_lines(text: str) -> Iterator[Any]:
                 raise ValueError(f"line {number} {error}") from error
 
 
-def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
+def _seed_tts_row(line: str, where: Position) -> dict[str, Any]:
     fields = seed_tts_fields(line)
-    cause = Diagnostic("row_fields", fields=len(line.split("|")), expected="4 or 5")
-    return fields or ProblemRow(Diagnostic("row_problem", where=where, cause=cause))
+    cause = Diagnostic("row_fields", fields=len(line.split("|")), layout="seed_tts")
+    return fields or ProblemRow(where.problem(cause))
 
 
 def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> dict[str, Any]:

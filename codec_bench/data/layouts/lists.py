@@ -15,7 +15,7 @@ from typing import Any
 
 from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import NO_SOUND, Tree, Unclear, segment_of
-from codec_bench.data.rows import ALIASES, NOTHING, Row
+from codec_bench.data.rows import ALIASES, NOTHING, Position, Row
 from codec_bench.messages import Diagnostic
 from codec_bench.types import SPOKEN
 
@@ -27,12 +27,12 @@ _KALDI_KNOWN = (
 _PARENTS = 4
 
 
-def _row(tree: Tree, number: int, id: str, sound: str, where: str, folder: str = "", **fields: object) -> Row:
+def _row(tree: Tree, number: int, id: str, sound: str, where: Position, folder: str = "", **fields: object) -> Row:
     """A row whose sound is the file that a list names."""
     try:
         file = tree.find_sound(sound, folder)
     except Unclear as error:
-        problem = Diagnostic("row_problem", where=where, cause=error.problem)
+        problem = where.problem(error.problem)
         lacks_sound = error.problem.code == NO_SOUND
         return Row(number, id, sound, problem=problem, lacks_sound=lacks_sound, **fields)  # type: ignore[arg-type]
     return Row(number, id, file, tree.path(file), **fields)  # type: ignore[arg-type]
@@ -55,11 +55,11 @@ def read_ljspeech(tree: Tree, files: Sequence[str]) -> LayoutResult:
     def rows() -> Iterator[Row]:
         for number, line in tree.read_lines(file):
             fields = [field.strip() for field in line.split("|")]
-            where = f"line {number} of {posixpath.basename(file)}"
+            where = Position("line", number, posixpath.basename(file))
             name = posixpath.splitext(posixpath.basename(fields[0]))[0] if "." in fields[0] else fields[0]
             if len(fields) not in (2, 3) or not fields[0]:
-                cause = Diagnostic("row_fields", fields=len(fields), expected="ID|TEXT or ID|TEXT|NORMALISED TEXT")
-                problem = Diagnostic("row_problem", where=where, cause=cause)
+                cause = Diagnostic("row_fields", fields=len(fields), layout="ljspeech")
+                problem = where.problem(cause)
                 yield Row(number, name or None, problem=problem)
                 continue
             extra = {SPOKEN: fields[2]} if len(fields) == 3 and fields[2] else NOTHING
@@ -82,7 +82,7 @@ def read_librispeech(tree: Tree, files: Sequence[str]) -> LayoutResult:
             for number, line in tree.read_lines(file):
                 count += 1
                 id, _, text = line.partition(" ")
-                where = f"line {number} of {posixpath.basename(file)}"
+                where = Position("line", number, posixpath.basename(file))
                 speaker = id.split("-")[0]
                 yield _row(tree, count, id, id, where, posixpath.dirname(file), text=text.strip(), speaker=speaker)
 
@@ -118,12 +118,12 @@ def read_esd(tree: Tree, files: Sequence[str]) -> LayoutResult:
             for number, id, text, emotion in esd_words(tree.read_lines(file)):
                 count += 1
                 extra = {"emotion": emotion} if emotion else NOTHING
-                where = f"line {number} of {posixpath.basename(file)}"
+                where = Position("line", number, posixpath.basename(file))
                 if text is None:
                     yield Row(
                         count,
                         None,
-                        problem=Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_tab")),
+                        problem=where.problem(Diagnostic("row_without_tab")),
                     )
                     continue
                 yield _row(tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra)
@@ -154,10 +154,10 @@ def read_seed_tts(tree: Tree, files: Sequence[str]) -> LayoutResult:
 
     def rows() -> Iterator[Row]:
         for number, line in tree.read_lines(file):
-            fields, where = seed_tts_fields(line), f"line {number} of {posixpath.basename(file)}"
+            fields, where = seed_tts_fields(line), Position("line", number, posixpath.basename(file))
             if fields is None:
-                cause = Diagnostic("row_fields", fields=len(line.split("|")), expected="4 or 5")
-                yield Row(number, None, problem=Diagnostic("row_problem", where=where, cause=cause))
+                cause = Diagnostic("row_fields", fields=len(line.split("|")), layout="seed_tts")
+                yield Row(number, None, problem=where.problem(cause))
                 continue
             name = posixpath.splitext(fields["name"] or "")[0]
             extra = {"prompt_text": fields["prompt_text"], TARGET: _target(tree, fields["source_audio"], folder)}
@@ -226,9 +226,9 @@ def _read_by_id(tree: Tree, file: str, repeats: list[tuple[str, Diagnostic]]) ->
         id, _, rest = line.strip().partition(" ") if "\t" not in line.split(" ")[0] else line.strip().partition("\t")
         first, of_first = keyed.setdefault(id, (number, rest.strip()))
         if of_first != rest.strip():
-            where = f"line {number} of {posixpath.basename(file)}"
-            cause = Diagnostic("id_repeated", id=id, first=f"line {first}")
-            repeats.append((id, Diagnostic("row_problem", where=where, cause=cause)))
+            where = Position("line", number, posixpath.basename(file))
+            cause = Diagnostic("id_repeated", id=id, unit="line", first=first)
+            repeats.append((id, where.problem(cause)))
     return keyed
 
 
@@ -252,7 +252,7 @@ def _kaldi_sound(
     if recording not in recordings:
         raise Unclear(Diagnostic("segment_recording", line=number, recording=recording))
     path = _kaldi_file(tree, folder, *recordings[recording])
-    return segment_of(path, begin, None if end == -1 else end, f"line {number} of segments")
+    return segment_of(path, begin, None if end == -1 else end, Position("line", number, "segments"))
 
 
 def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
@@ -263,15 +263,15 @@ def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
     Args:
         number, named: the line's number, and what it names.
     """
-    where = f"line {number} of wav.scp"
+    where = Position("line", number, "wav.scp")
     if named.endswith("|") or named.startswith("|"):
-        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic("sound_command", command=named)))
+        raise Unclear(where.problem(Diagnostic("sound_command", command=named)))
     if re.search(r"\.ark:\d+$", named):
-        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic("sound_archive", name=named)))
+        raise Unclear(where.problem(Diagnostic("sound_archive", name=named)))
     directory = tree.path(folder)
     parents = (os.path.normpath(os.path.join(directory, *[".."] * up)) for up in range(1, _PARENTS))
     candidates = (os.path.join(one, named) for one in (directory, *parents, os.getcwd()))
     sound_path = next(filter(os.path.isfile, candidates), None)
     if sound_path is None:
-        raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=named)))
+        raise Unclear(where.problem(Diagnostic(NO_SOUND, name=named)))
     return os.path.abspath(sound_path)

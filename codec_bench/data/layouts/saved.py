@@ -16,9 +16,8 @@ from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.manifest import CellSound, Columns, make_row
 from codec_bench.data.parquet import values_of
-from codec_bench.data.rows import Row
+from codec_bench.data.rows import Position, Row
 from codec_bench.decoding.table import Locator
-from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 
 
@@ -106,8 +105,8 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
                 )
             parsed = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
             if parsed.problem is not None:
-                where = f"row {row + 1} of {os.path.basename(path)}"
-                parsed = parsed._replace(problem=Diagnostic("row_problem", where=where, cause=parsed.problem))
+                where = Position("row", row + 1, os.path.basename(path))
+                parsed = parsed._replace(problem=where.problem(parsed.problem))
             yield parsed
             row += 1
 

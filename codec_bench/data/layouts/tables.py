@@ -15,7 +15,7 @@ from typing import Any
 from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import NO_SOUND, Tree, Unclear, segment_of
 from codec_bench.data.manifest import read_manifest
-from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
+from codec_bench.data.rows import ALIASES, NOTHING, Position, Row, parse_json, without_suffix
 from codec_bench.data.tars import tar_rows
 from codec_bench.decoding.span import SLACK_S
 from codec_bench.messages import Diagnostic
@@ -73,14 +73,14 @@ def read_audiofolder(tree: Tree, files: Sequence[str]) -> LayoutResult:
             folder, split = posixpath.dirname(file), _split_of(posixpath.dirname(file))
             for row in read_manifest(tree.path(file), require_audio=True):
                 count += 1
-                where = f"line {row.number} of {posixpath.basename(file)}"
+                where = Position("line", row.number, posixpath.basename(file))
                 extra = {**row.extra, "split": split} if split and "split" not in row.extra else row.extra
                 yield _inside(tree, row, folder, where)._replace(number=count, extra=extra)
 
     return LayoutResult(rows(), files)
 
 
-def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
+def _inside(tree: Tree, row: Row, folder: str, where: Position) -> Row:
     """Require a row's sound to be in the folder; otherwise the row gets a problem."""
     if row.problem is not None or row.name is None or row.audio is None or not os.path.isabs(row.audio):
         return row
@@ -88,7 +88,7 @@ def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
     try:
         file = tree.find_sound(name, folder)
     except Unclear as error:
-        problem = Diagnostic("row_problem", where=where, cause=error.problem)
+        problem = where.problem(error.problem)
         return row._replace(audio=None, problem=problem, lacks_sound=error.problem.code == NO_SOUND)
     return row._replace(name=file, audio=tree.path(file))
 
@@ -114,7 +114,7 @@ def read_common_voice(tree: Tree, files: Sequence[str]) -> LayoutResult:
                 name = posixpath.splitext(posixpath.basename(file))[0]
                 extra = {key: value for key, value in row.extra.items() if value not in ("", None)}
                 extra |= {"split": name} if len(chosen) > 1 else {}
-                where = f"line {row.number} of {posixpath.basename(file)}"
+                where = Position("line", row.number, posixpath.basename(file))
                 yield _inside(tree, row, clips, where)._replace(number=count, extra=extra)
 
     return LayoutResult(rows(), chosen)
@@ -132,18 +132,18 @@ def read_nemo(tree: Tree, files: Sequence[str]) -> LayoutResult:
     def rows() -> Iterator[Row]:
         for row in read_manifest(tree.path(file), require_audio=True, kind=".jsonl"):
             extra = {key: value for key, value in row.extra.items() if key not in ("offset", "duration")}
-            yield _nemo_segment(row, f"line {row.number} of {posixpath.basename(file)}")._replace(extra=extra)
+            yield _nemo_segment(row, Position("line", row.number, posixpath.basename(file)))._replace(extra=extra)
 
     return LayoutResult(rows(), files)
 
 
-def _nemo_segment(row: Row, where: str) -> Row:
+def _nemo_segment(row: Row, where: Position) -> Row:
     """Cut a NeMo row's audio by its `offset` and `duration` in seconds."""
     offset, duration = row.extra.get("offset"), row.extra.get("duration")
     if row.problem is not None or row.audio is None:
         return row
     if os.path.isabs(row.audio) and not os.path.isfile(row.audio):
-        problem = Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=row.name))
+        problem = where.problem(Diagnostic(NO_SOUND, name=row.name))
         return row._replace(audio=None, problem=problem, lacks_sound=True)
     if offset is None:
         return row
@@ -152,7 +152,7 @@ def _nemo_segment(row: Row, where: str) -> Row:
         audio = segment_of(row.audio, begin, end, where)
     except (TypeError, ValueError):
         cause = Diagnostic("segment_times", offset=offset, duration=duration)
-        return row._replace(problem=Diagnostic("row_problem", where=where, cause=cause))
+        return row._replace(problem=where.problem(cause))
     except Unclear as error:
         return row._replace(problem=error.problem)
     base = without_suffix(row.name or "")
@@ -194,11 +194,11 @@ def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
     """Yield the JSON value of each line, or its problem, with the line's name."""
     name = posixpath.basename(file)
     for number, line in tree.read_lines(file):
-        where = f"line {number} of {name}"
+        where = Position("line", number, name)
         try:
             yield where, parse_json(line)
         except (ValueError, RecursionError) as error:
-            yield where, Diagnostic("row_problem", where=where, cause=Diagnostic("row_not_json", cause=error))
+            yield where, where.problem(Diagnostic("row_not_json", cause=error))
 
 
 def _supervision_rows(tree: Tree, kinds: Mapping[str, Sequence[str]]) -> Iterator[Row]:
@@ -240,17 +240,17 @@ def _is_inside(supervision: Any, cut: Mapping[str, Any]) -> bool:
         return True
 
 
-def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: Mapping[str, Any]) -> Row:
+def _lhotse_row(tree: Tree, where: Position, item: Any, recording: Any, annotation: Mapping[str, Any]) -> Row:
     """Build the row of a recording, supervision or cut.
 
     Args:
-        where: the object's place in its file, for messages.
+        where: of the object, for messages.
         item: has the id and the times.
         recording: the object of its recording, or None.
         annotation: has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-        no_id = Diagnostic("row_problem", where=where, cause=Diagnostic("row_without_id"))
+        no_id = where.problem(Diagnostic("row_without_id"))
         return Row(0, None, problem=item if isinstance(item, Diagnostic) else no_id)
     fields = {name: value for name in ("text", "speaker", "language") if isinstance(value := annotation.get(name), str)}
     try:
@@ -267,25 +267,25 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
     return Row(0, item["id"], item["id"], audio, extra=plain, **fields)  # type: ignore[arg-type]
 
 
-def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: Any) -> str:
+def _lhotse_sound(tree: Tree, where: Position, item: Mapping[str, Any], recording: Any) -> str:
     """The path of a Lhotse recording, or of its segment for a cut; raises Unclear."""
     if item.get("type") not in (None, "MonoCut", "MultiCut", "Cut") or "tracks" in item:
-        raise Unclear(Diagnostic("cut_type", where=where, type=item.get("type")))
+        raise Unclear(where.problem(Diagnostic("cut_type", type=item.get("type"))))
     if not isinstance(recording, dict):
-        raise Unclear(Diagnostic("recording_unknown", where=where, recording=item.get("recording_id")))
+        raise Unclear(where.problem(Diagnostic("recording_unknown", recording=item.get("recording_id"))))
     sources = recording.get("sources")
     source = sources[0] if isinstance(sources, list) and sources and isinstance(sources[0], dict) else {}
     if source.get("type") == "url":
         path = str(source.get("source"))
     elif source.get("type") != "file" or recording.get("transforms"):
         kind = "is changed when it is read" if recording.get("transforms") else f"is a {source.get('type')}"
-        raise Unclear(Diagnostic("recording_kind", where=where, kind=kind))
+        raise Unclear(where.problem(Diagnostic("recording_kind", kind=kind)))
     else:
         named = str(source.get("source"))
         folders = [tree.root, os.getcwd(), os.path.dirname(tree.root)]
         sound_path = next((file for one in folders if os.path.isfile(file := os.path.join(one, named))), None)
         if sound_path is None:
-            raise Unclear(Diagnostic("row_problem", where=where, cause=Diagnostic(NO_SOUND, name=named)))
+            raise Unclear(where.problem(Diagnostic(NO_SOUND, name=named)))
         path = os.path.abspath(sound_path)
     if item is recording:
         return path
@@ -293,7 +293,7 @@ def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: An
         begin, end = float(item["start"]), float(item["start"]) + float(item["duration"])
         length = float(recording["duration"])
     except (KeyError, TypeError, ValueError):
-        raise Unclear(Diagnostic("cut_times", where=where)) from None
+        raise Unclear(where.problem(Diagnostic("cut_times"))) from None
     channel, channels = item.get("channel"), recording.get("channel_ids") or source.get("channels") or [0]
     alone = channel if isinstance(channel, int) and len(channels) > 1 else None
     if begin == 0 and abs(end - length) < 1e-6 and alone is None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 
 from codec_bench.data.folder import all_files, is_sound
-from codec_bench.data.rows import stem, without_suffix
+from codec_bench.data.rows import Position, stem, without_suffix
 from codec_bench.decoding.span import SLACK_S, Span
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
@@ -145,12 +145,12 @@ def _whole_gzip(path: str) -> Iterator[None]:
         raise UserError("gzip_damaged", path=path, cause=error, hint="copy it again") from error
 
 
-def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
+def segment_of(path: str, begin_s: float, end_s: float | None, where: Position, channel: int | None = None) -> str:
     """Build the locator of a segment of an audio file, a text in place of a path.
 
     Args:
         begin_s, end_s: in seconds; None for the end of the file.
-        where: place of the entry for messages, such as `line 3 of segments`.
+        where: of the entry, for messages.
         channel: None for all.
 
     Raises:
@@ -158,11 +158,11 @@ def segment_of(path: str, begin_s: float, end_s: float | None, where: str, chann
     """
     if begin_s < 0 or (end_s is not None and end_s <= begin_s):
         cause = Diagnostic("segment_order", begin_s=begin_s, end_s=end_s)
-        raise Unclear(Diagnostic("row_problem", where=where, cause=cause))
+        raise Unclear(where.problem(cause))
     length_s = _length_s(path)
     if end_s is not None and length_s is not None and end_s > length_s + SLACK_S:
         cause = Diagnostic("segment_end", end_s=end_s, file=os.path.basename(path), length_s=length_s)
-        raise Unclear(Diagnostic("row_problem", where=where, cause=cause))
+        raise Unclear(where.problem(cause))
     return str(Span(path, begin_s, end_s, channel))
 
 

@@ -19,11 +19,11 @@ LIBRARY = "libcublas.so.12"
 PACKAGE = "nvidia-cublas-cu12"
 
 
-def load_cublas(purpose: str, otherwise: str | None = None) -> str:
+def load_cublas(recogniser: str, otherwise: str | None = None) -> str:
     """Load cuBLAS 12: the system's if the loader finds one, else the package's.
 
     Args:
-        purpose: what needs it, for the message.
+        recogniser: its name, for the message.
         otherwise: what works without it, for the message.
 
     Returns:
@@ -38,7 +38,7 @@ def load_cublas(purpose: str, otherwise: str | None = None) -> str:
         with suppress(OSError):
             ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
             return library
-    raise MissingExtra(f"{purpose}, which computes with {LIBRARY},", PACKAGE, "gpu", otherwise)
+    raise MissingExtra("recogniser_with_cublas", PACKAGE, "gpu", otherwise, name=recogniser)
 
 
 def _of_the_package() -> list[Path]:

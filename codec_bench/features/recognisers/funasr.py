@@ -41,10 +41,10 @@ _FRONT_END = {"fs": RATE_HZ, "window": "hamming", "frame_length": 25, "frame_shi
 _STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
 
 
-def require(purpose: str) -> None:
+def require(recogniser: str) -> None:
     """Raise MissingExtra without FunASR, whose import takes ten seconds."""
     if importlib.util.find_spec("funasr") is None:
-        raise MissingExtra(purpose, "funasr", "asr")
+        raise MissingExtra("recogniser", "funasr", "asr", name=recogniser)
 
 
 @cache
@@ -141,7 +141,7 @@ class FunasrFeature(Feature):
         from codec_bench.weights import find
 
         super().__init__(device, weights)
-        require(f"the recogniser '{model}'")
+        require(model)
         self._checkpoint = find(model, weights)
         self._recogniser: FunAsrRecogniser | None = None
 

@@ -81,7 +81,7 @@ class Pocketsphinx(Feature):
             MissingExtra: the package is not installed.
         """
         if importlib.util.find_spec("pocketsphinx") is None:
-            raise MissingExtra("the recogniser 'pocketsphinx'", "pocketsphinx", "embedded")
+            raise MissingExtra("recogniser", "pocketsphinx", "embedded", name="pocketsphinx")
         return f"pocketsphinx-{'.'.join(version('pocketsphinx').split('.')[:2])}-en-us-fast"
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
@@ -165,7 +165,7 @@ def _model_folder(weights: str | None) -> Path:
     if weights is None:
         spec = importlib.util.find_spec("pocketsphinx")
         if spec is None or spec.origin is None:
-            raise MissingExtra("the recogniser 'pocketsphinx'", "pocketsphinx", "embedded")
+            raise MissingExtra("recogniser", "pocketsphinx", "embedded", name="pocketsphinx")
         return Path(spec.origin).parent / "model" / "en-us"
     folder = Path(weights).expanduser()
     missing = [name for name in MODEL_FILES if not (folder / name).is_file()]

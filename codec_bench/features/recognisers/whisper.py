@@ -159,7 +159,7 @@ class Whisper(PreparedFeature):
         # torch aligns nothing, and windows joined from speech have no times of their own.
         self.times_words = self.by == "ct2" and self.windows == "30s"
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
-            raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
+            raise MissingExtra("recogniser", "faster-whisper", "asr", name=model)
         check_windows(self.windows)
         self._folder = folder_of(model, self.by, weights)
         self._kind = "cpu" if device == "cpu" else "cuda"

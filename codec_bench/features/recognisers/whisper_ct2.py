@@ -53,7 +53,7 @@ class CTranslate2Whisper(WhisperNetwork):
         self.device, self.tokens = device, tokens
         kind, _, index = device.partition(":")
         if kind == "cuda":
-            load_cublas(f"the recogniser '{name}' on '{device}'", f"{name}@torch computes without it")
+            load_cublas(name, f"{name}@torch computes without it")
             give_back(device)
         able = ctranslate2.get_supported_compute_types(kind, int(index or 0))
         if compute_type not in able:

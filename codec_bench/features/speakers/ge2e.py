@@ -169,7 +169,7 @@ class Ge2eVad(Ge2e):
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         if importlib.util.find_spec("_webrtcvad") is None:
-            raise MissingExtra("the speaker embedding 'ge2e-vad'", "webrtcvad", "embedded")
+            raise MissingExtra("speaker_embedding", "webrtcvad", "embedded", name="ge2e-vad")
         super().__init__(device, weights)
 
     def _prepared(self, signal: np.ndarray) -> np.ndarray:
@@ -186,7 +186,7 @@ def _checkpoint(weights: str | None) -> Path:
         return path
     spec = importlib.util.find_spec("resemblyzer")
     if spec is None or spec.origin is None:
-        raise MissingExtra("the speaker embedding 'ge2e'", "Resemblyzer", "embedded")
+        raise MissingExtra("speaker_embedding", "Resemblyzer", "embedded", name="ge2e")
     return Path(spec.origin).parent / "pretrained.pt"
 
 

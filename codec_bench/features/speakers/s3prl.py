@@ -128,7 +128,7 @@ def protocol(upstream: str) -> str:
         MissingExtra: s3prl is not installed.
     """
     if importlib.util.find_spec("s3prl") is None:
-        raise MissingExtra(f"the upstream s3prl[{upstream}]", "s3prl", "s3prl")
+        raise MissingExtra("s3prl_upstream", "s3prl", "s3prl", name=upstream)
     return f"s3prl-{version('s3prl')}/{upstream}/mean-of-last"
 
 
@@ -184,7 +184,7 @@ def load_upstream(name: str, weights: str | None) -> Any:
     with mended(), _tensors_only():
         upstreams = _upstreams()
         if name not in upstreams:
-            raise UnknownName("upstream of s3prl", name, upstreams)
+            raise UnknownName("s3prl_upstream", name, upstreams)
         try:
             return upstreams[name](weights) if weights is not None else upstreams[name]()
         except Exception as error:  # s3prl's code raises anything: assertions, HTTP errors, UnpicklingError

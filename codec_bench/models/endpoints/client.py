@@ -91,7 +91,7 @@ class Client(RetryPolicy):
         """
         secret = self._key.read()
         self._secrets = (secret,) if secret else ()
-        optional_package("aiohttp", MissingExtra("a model behind an HTTP endpoint", "aiohttp", "api"))
+        optional_package("aiohttp", MissingExtra("http_endpoint", "aiohttp", "api"))
         headers = {"User-Agent": "codec-bench", **self._headers, **self._key.headers()}
         self._session = open_session(self.base_url, headers, self.patience.timeout_s)
 

@@ -78,7 +78,7 @@ class SocketModel(RemoteModel):
         try:
             import websockets  # noqa: F401
         except ImportError as error:
-            raise MissingExtra("a model behind a WebSocket", "websockets", "api") from error
+            raise MissingExtra("websocket", "websockets", "api") from error
 
     def check(self, request: Request) -> str | None:
         """Return why the model does not accept a request, or None."""

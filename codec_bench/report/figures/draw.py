@@ -65,7 +65,7 @@ class Drawing:
         except ModuleNotFoundError as error:
             if error.name != "matplotlib":
                 raise
-            raise MissingExtra("a figure", "matplotlib", "figures") from error
+            raise MissingExtra("figure", "matplotlib", "figures") from error
         self._matplotlib = matplotlib
         there = set(font_manager.get_font_names())
         self._style: Any = {

@@ -285,11 +285,11 @@ def test_speakers_are_the_units(judged, rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"judges": "nobody"}, {"code": "unknown_name", "kind": "judge in these runs", "name": "nobody"}),
-        ({"metrics": "wer"}, {"code": "unknown_name", "kind": "metric in these runs", "name": "wer"}),
+        ({"judges": "nobody"}, {"code": "unknown_name", "kind": "judge_of_runs", "name": "nobody"}),
+        ({"metrics": "wer"}, {"code": "unknown_name", "kind": "metric_of_runs", "name": "wer"}),
         ({"judges": "a"}, {"code": "too_few_raters"}),
-        ({"kind": "stars"}, {"code": "unknown_name", "kind": "kind of rating", "name": "stars"}),
-        ({"ties": "coin"}, {"code": "unknown_name", "kind": "rule for ties", "name": "coin"}),
+        ({"kind": "stars"}, {"code": "unknown_name", "kind": "rating_kind", "name": "stars"}),
+        ({"ties": "coin"}, {"code": "unknown_name", "kind": "tie_rule", "name": "coin"}),
         ({"ties": "equal"}, {"code": "ties_of_preferences"}),
         ({"scale": (5, 1)}, {"code": "scale_reversed"}),
         ({"human": "no.csv"}, {"code": "file_not_readable"}),

@@ -225,8 +225,8 @@ def test_an_address_that_does_not_answer(tmp_path, command, monkeypatch):
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        ({"shards": 0}, {"code": "option_value", "option": "shards", "value": 0}),
-        ({"cpus": 0}, {"code": "option_value", "option": "cpus", "value": 0, "expected": "at least 1"}),
+        ({"shards": 0}, {"code": "option_out_of_range", "option": "shards", "value": 0}),
+        ({"cpus": 0}, {"code": "option_out_of_range", "option": "cpus", "value": 0, "least": 1}),
         ({"address": "ray://head:10001"}, {"code": "ray_client_address"}),
     ],
 )
@@ -237,7 +237,7 @@ def test_options_that_cannot_be(requests, message):
 
 def test_no_such_executor():
     assert read_executor("local") is None and read_executor("ray") == OnRay()
-    with refuses("option_value", expected="local or ray"):
+    with refuses("option_choice", known=["local", "ray"]):
         read_executor("slurm")
 
 

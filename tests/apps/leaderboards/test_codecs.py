@@ -156,7 +156,7 @@ def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_pa
     assert any("not finished" in note and str(tmp_path / "3") in note for note in board.notes)
     with refuses("holds_no_run"):
         codec_board([tmp_path / "nothing"])
-    with refuses("unknown_name", kind="family of codecs"):
+    with refuses("unknown_name", kind="codec_family"):
         codec_board([tmp_path], anchor="zzz")
 
 

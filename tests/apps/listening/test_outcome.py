@@ -235,7 +235,7 @@ def test_files_of_no_use_and_a_missing_key_end_with_a_sentence(tests, save, tmp_
         codec_bench.import_listening(tmp_path / "a.json", key=built.key)
     with refuses("no_key_named"):
         codec_bench.import_listening(tmp_path / "a.json")
-    with refuses("unknown_name", kind="rule of post-screening", name="p1204"):
+    with refuses("unknown_name", kind="screening_rule", name="p1204"):
         mushra, of_mushra = tests["mushra"]
         codec_bench.import_listening(save("m.json", of_mushra, "Ann", careful(1)), key=mushra.key, screening="p1204")
 

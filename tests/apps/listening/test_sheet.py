@@ -113,7 +113,7 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
 @pytest.mark.parametrize(
     "requests,message",
     [
-        ({"kind": "abcx"}, {"code": "unknown_name", "kind": "kind of listening test", "name": "abcx"}),
+        ({"kind": "abcx"}, {"code": "unknown_name", "kind": "listening_kind", "name": "abcx"}),
         (
             {"kind": "p835", "scale": "0-5"},
             {"code": "scale_of_other_kind", "kind": "p835", "scale_of_kind": "has the scale 1 to 5"},
@@ -121,7 +121,7 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         ({"kind": "ccr", "reference": True}, {"code": "kind_without_reference", "kind": "ccr"}),
         ({"kind": "dcr", "reference": False}, {"code": "kind_needs_reference", "kind": "dcr"}),
         ({"kind": "abx", "traps": 1}, {"code": "gold_needs_scale"}),
-        ({"kind": "rating", "checks": "eyes"}, {"code": "unknown_name", "kind": "check of raters", "name": "eyes"}),
+        ({"kind": "rating", "checks": "eyes"}, {"code": "unknown_name", "kind": "rater_check", "name": "eyes"}),
         ({"kind": "rating", "session": 0}, {"code": "listening_count", "name": "session", "value": 0}),
         (
             {"kind": "rating", "session_minutes": 0.0},
@@ -134,7 +134,7 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         ({"kind": "rating", "loudness_lufs": 3.0}, {"code": "loudness_out_of_range", "value": 3.0}),
         (
             {"kind": "rating", "screening": "gould"},
-            {"code": "unknown_name", "kind": "rule of post-screening", "name": "gould"},
+            {"code": "unknown_name", "kind": "screening_rule", "name": "gould"},
         ),
         ({"kind": "mushra", "form": "webmushra", "checks": "hearing"}, {"code": "webmushra_without_checks"}),
         ({"kind": "options"}, {"code": "not_a_benchmark_run"}),

@@ -131,7 +131,7 @@ def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd
         profiled(odd("Pcm"), anchor="anchor_of_nobody")
     with refuses("unknown_name", kind="metric", name="stoy"):
         profiled(odd("Pcm"), metrics="stoy")
-    with refuses("unknown_name", kind="measurement that can be left out", name="corpus"):
+    with refuses("unknown_name", kind="optional_measurement", name="corpus"):
         profiled(odd("Pcm"), skip="corpus")
 
 

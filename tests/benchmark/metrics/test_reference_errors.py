@@ -109,7 +109,7 @@ def test_one_kind_is_counted_alone_and_the_kinds_are_reported():
         "number": {"same": 1, "places": 1},
         "lexical": {"same": 0, "places": 1},
     }
-    with refuses("unknown_name", kind="kind of rendering"):
+    with refuses("unknown_name", kind="rendering"):
         load_answer_metric("rendering_followed[accents]")
 
 

@@ -126,5 +126,5 @@ def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     with refuses("file_not_readable"):
         load_codec("snac-44khz", weights=str(tmp_path))
     monkeypatch.setitem(sys.modules, "snac.snac", None)
-    with refuses("package_not_installed", package="snac", feature=Containing("snac")):
+    with refuses("package_not_installed", package="snac", name=Containing("snac")):
         load_codec("snac-24khz", weights="random")

@@ -443,13 +443,13 @@ def test_cublas_is_the_systems_or_the_packages_or_one_sentence(monkeypatch, tmp_
     monkeypatch.setattr(cublas.ctypes, "CDLL", opened)
     monkeypatch.setattr(cublas.importlib.util, "find_spec", lambda _: None)
     with refuses("package_not_installed", package="nvidia-cublas-cu12", hint="codec-bench[gpu]"):
-        cublas.load_cublas("the recogniser 'whisper-tiny' on 'cuda:0'")
+        cublas.load_cublas("whisper-tiny")
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libcublas.so.12").touch()
     spec = importlib.machinery.ModuleSpec("nvidia.cublas", None, is_package=True)
     spec.submodule_search_locations.append(str(tmp_path))
     monkeypatch.setattr(cublas.importlib.util, "find_spec", lambda _: spec)
-    assert cublas.load_cublas("it") == tried[-1] and tried[0] == "libcublas.so.12"
+    assert cublas.load_cublas("whisper-tiny") == tried[-1] and tried[0] == "libcublas.so.12"
 
 
 def test_a_window_that_does_not_fit_is_out_of_memory_for_the_engine(feature, speech, monkeypatch):
@@ -506,7 +506,8 @@ def test_a_missing_package_is_one_sentence(monkeypatch, package):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else result(name))
     with refuses(
         "package_not_installed",
-        feature="the recogniser 'whisper-tiny'",
+        feature="recogniser",
+        name="whisper-tiny",
         package="faster-whisper",
         hint="codec-bench[asr]",
     ):

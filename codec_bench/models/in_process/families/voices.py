@@ -485,7 +485,7 @@ class VibeVoice(Voice):
 
     def load(self) -> None:
         """Load network and processor; needs diffusers for the noise scheduler."""
-        optional_package("diffusers", MissingExtra("VibeVoice's schedule of noise", "diffusers", "audio-llm"))
+        optional_package("diffusers", MissingExtra("vibevoice_scheduler", "diffusers", "audio-llm"))
         super().load()
         self.frame_rate = self.rate_hz / self.net.config.audio_config.hop_length
 
