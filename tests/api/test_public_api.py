@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import Containing, refuses
+from refusals import refuses
 
 import codec_bench
 from codec_bench.data import open_source

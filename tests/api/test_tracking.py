@@ -9,7 +9,7 @@ import json
 import sys
 
 import pytest
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench.api.trackers import collect_material, parse_target
 from codec_bench.api.tracking import Tracking, track

@@ -12,7 +12,7 @@ import forked
 import numpy as np
 import pytest
 import torch
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench import load_metric
 from codec_bench.messages.errors import UserError
