@@ -39,7 +39,7 @@ from codec_bench.benchmark.run_request import BenchmarkRequest, labelled_judges,
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
 from codec_bench.config.registry import code_hash, is_custom_code
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.models import check_served, served_words
 from codec_bench.models.base import Model
@@ -341,7 +341,7 @@ async def judge_at_once(
     cache = ResponseCache.of_user() if request.running.cache else None
     several = len(judges) > 1
     progress = _JudgingProgress(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
-    untold: dict[str, dict[str, str]] = {label: {} for label in judges}
+    untold: dict[str, dict[str, Any]] = {label: {} for label in judges}
 
     async def ask(label: str, judge_name: str) -> None:
         """Request one judge's verdicts, all metrics in turn; `label` is its recorded name."""
@@ -369,7 +369,7 @@ async def judge_at_once(
                 answering.send_requests, lambda text: progress.waits(f"{by.strip()} {text}".strip())
             )
             await judge_all(run, writer, mine, judge, send_requests, progress.of(label), request.seed, baseline)
-            untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
+            untold[label] = {f"{parameter}{by}": as_reason(why).as_dict() for parameter, why in judge.untold.items()}
         finally:
             await judge.close()
 

@@ -27,6 +27,7 @@ SENTENCES = {
         "usage_not_counts": "the reported usage is no count and was left out: {usage}",
     },
     "error": {
+        "parameter_not_sent": "requests to this model have no such parameter",
         "no_complete_answer": "no complete answer within {limit_s:g} s",
         "reply_unreadable": "the reply of {url} cannot be read: {cause}",
         "sent_often": "{cause}; the question was sent {times} times",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.messages import from_codes
 from codec_bench.stats.recorded import SystemItems
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, Count, CutAudio, Quantiles, ServedModel, Wording
@@ -56,11 +57,11 @@ def answers_of(run: Run) -> Answers | None:
         failed={name: count for name, count in sorted(status.items()) if name != "ok"},
         cached=int(cached),
         at_limit=share_of(at_limit),
-        decoding=meta.get("decoding"),
+        decoding=from_codes(meta.get("decoding")),
         asked_for=_requested_model(run),
         served=served,
         alias=_alias(meta, served),
-        judging=meta.get("judging"),
+        judging=from_codes(meta.get("judging")),
         choices=meta.get("choices"),
         canary=_canary(meta.get("canary")),
         cut=CutAudio(int(cut), cut / requests if requests else 0.0, cut_s, unheard_s / sound_s if sound_s else None),

@@ -40,6 +40,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, describe_machine, numbers_to_save
+from codec_bench.messages import as_reason
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
@@ -314,7 +315,8 @@ async def _ask_one(
         if sent or not answered:
             writer.set_meta(answering=timings)
         if sent:
-            writer.set_meta(decoding={"asked": decoding, "untold": dict(model.untold)})
+            untold = {parameter: as_reason(why).as_dict() for parameter, why in model.untold.items()}
+            writer.set_meta(decoding={"asked": decoding, "untold": untold})
         if batched is not None:
             batched.finish()
         writer.set_meta(state="answered")

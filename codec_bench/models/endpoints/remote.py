@@ -110,7 +110,7 @@ class RemoteModel(Model):
         self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
         self.prices, self.reasons = Prices.parse(prices), bool(reasons)
         self._learned: dict[str, str | None] = {}
-        self._untold: dict[str, str] = {}
+        self._untold: dict[str, Diagnostic] = {}
         self._alone, self._settled = asyncio.Lock(), False
         self._unusable: UserError | None = None
         self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
@@ -234,7 +234,7 @@ class RemoteModel(Model):
             if called is not None:
                 put(out, called, value)
             elif name not in self._untold and name not in ("reasoning_tokens", "repetition_penalty"):
-                self._untold[name] = "the way to this model has no such parameter"
+                self._untold[name] = Diagnostic("parameter_not_sent")
         return out
 
     def service_parameter(self, name: str) -> str | None:
@@ -324,7 +324,7 @@ class RemoteModel(Model):
         name = sent[lesson.parameter]
         self._learned[name] = lesson.instead
         if lesson.instead is None:
-            self._untold[name] = str(end.reason)
+            self._untold[name] = as_reason(end.reason)
         return True
 
     def _masked(self, response: Response) -> Response:
