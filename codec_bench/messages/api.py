@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from codec_bench.messages.general import VALUES
+from codec_bench.messages.general import VALUES, either
 
 _OUTPUTS = {"rows": "every score as a row", "tables": "tables"}
 """Words of what `export` writes."""
 _ITEMS = {"request": "the request", "item": "an item"}
 """Words of what has a wrong type; other names are fields and arguments."""
-
-
-def _either(options: Sequence[str]) -> str:
-    *others, last = options
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 SENTENCES = {
@@ -23,9 +16,9 @@ SENTENCES = {
         "questions_differ": "{questions:,} questions differ between the runs, such as '{question}'",
         "recognisers_differ": "the runs read spoken answers by different protocols: {protocols}",
         "one_system": "the run '{folder}' has one system ({systems}); expected two or more",
-        "option_for": lambda options, kind, requested: f"{_either(options)} is for {kind}, not for {requested}",
+        "option_for": lambda options, kind, requested: f"{either(options)} is for {kind}, not for {requested}",
         "option_of_format": lambda options, known, format: (
-            f"{_either(options)} is for {_OUTPUTS[known] if isinstance(known, str) else ' and '.join(known)}, "
+            f"{either(options)} is for {_OUTPUTS.get(known, known) if isinstance(known, str) else ' and '.join(known)}, "
             f"not for the format '{format}'"
         ),
         "item_type": lambda name, type, expected: (

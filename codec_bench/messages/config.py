@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.messages.general import VALUES, words_of
+from codec_bench.messages.general import VALUES, either, words_of
 
 
 def _does_not_fit(path: str, mistakes: str | Sequence[str], more: int = 0) -> str:
@@ -43,7 +43,7 @@ SENTENCES = {
         "option_holds": lambda option, value, expected: (
             f"{option} holds {value}; expected {VALUES.get(expected, expected)}"
         ),
-        "option_choice": lambda option, value, known: f"{option} is '{value}'; expected {' or '.join(known)}",
+        "option_choice": lambda option, value, known: f"{option} is {value!r}; expected {either(known)}",
         "option_out_of_range": _out_of_range,
         "not_an_option": "'{option}' is no option of {command}",
         "other_command": "this is a request for '{requested}', and the command is '{command}'",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _KINDS = {
     "registered_name": "codec, metric, feature, benchmark, model, suite, data set, preset or run",
     "checked_name": "codec, metric, benchmark, prompt, model, data set, file or folder",
@@ -58,6 +60,12 @@ _IN_WORDS = ("benchmark_of_suite", "feature_option", "metric_option", "rule")
 def words_of(kind: str) -> str:
     """The words of a kind of names."""
     return _KINDS.get(kind, kind.replace("_", " "))
+
+
+def either(names: Sequence[str]) -> str:
+    """Names of which one is expected: `a, b or c`."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def feature_words(feature: str, name: str = "") -> str:

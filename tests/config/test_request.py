@@ -263,14 +263,14 @@ def test_mistakes_are_named_with_line_and_column(file, text, message):
 def test_json_is_read_as_json_and_its_mistakes_have_a_place_too(file):
     _, options = read_request(file('{"set": {"x": {"threshold": 1e-05}}, "codec": "a"}', "a.json"), "eval")
     assert options["set"] == {"x": {"threshold": 1e-05}}, "YAML would read a text"
-    with refuses("at_position", line=2, column=11, cause=Containing("limit is the text 'x'")):
+    with refuses("at_position", line=2, column=11, cause=Containing('limit is "x"; expected a whole number')):
         read_request(file('{\n "limit": "x"}', "a.json"), "eval")
     with refuses("at_position", line=2, column=1):
         read_request(file('{"limit":\n}', "a.json"), "eval")
 
 
 def test_a_file_of_no_command_needs_one(file):
-    with refuses("at_position", cause=Containing("command is null; expected one of eval, score, run, profile")):
+    with refuses("at_position", cause=Containing("command is None; expected eval, score, run or profile")):
         read_request(file("codec: a\n"))
     assert read_request(file("codec: a\n"), "profile") == ("profile", {"codec": "a"})
 

@@ -190,7 +190,7 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> LayoutResult:
     return LayoutResult((row._replace(number=at) for at, row in enumerate(rows, 1)), used)
 
 
-def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
+def _objects(tree: Tree, file: str) -> Iterator[tuple[Position, Any]]:
     """Yield the JSON value of each line, or its problem, with the line's name."""
     name = posixpath.basename(file)
     for number, line in tree.read_lines(file):
