@@ -91,7 +91,7 @@ def compare(
     pairs = []
     for a, b in sides:
         suspect = {label: doubts for run, name, label in (a, b) if (doubts := doubts_in(run, name))}
-        compared = [_mark_barred(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
+        compared = [_mark_suspects(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
         pairs.append(SystemPair(a[2], b[2], compared, differences, suspect))
     every = [comparison for pair in pairs for comparison in pair.comparisons]
     judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
@@ -112,7 +112,7 @@ def _describe_judges(runs: Sequence[Run], metric: str) -> str:
 _LabelledSystem = tuple[Run, str, str]
 
 
-def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
+def _mark_suspects(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
     """Set a comparison's field `barred` to why its systems are suspect, if they are.
 
     Args:

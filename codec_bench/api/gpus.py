@@ -106,10 +106,10 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
         )
     if there == here:
         return Finding(subject, "ok", Diagnostic("same_transcript", model=name, text=here))
-    alike = SequenceMatcher(None, there, here, autojunk=False).ratio()
-    do = "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it"
+    similarity = SequenceMatcher(None, there, here, autojunk=False).ratio()
+    do = "" if similarity >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it"
     difference = Diagnostic("other_transcript", model=name, gpu=there, cpu=here)
-    return Finding(subject, "note" if alike >= _SAME else "wrong", difference, do)
+    return Finding(subject, "note" if similarity >= _SAME else "wrong", difference, do)
 
 
 def _transcribe(name: str, device: str, clip: Audio) -> str:

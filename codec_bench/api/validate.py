@@ -187,11 +187,11 @@ def _check_prompt(name: str) -> list[Finding]:
 
 def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
     """Load a model without starting it; report its inputs and when its service ends."""
-    from codec_bench.models import load_model, served_words
+    from codec_bench.models import describe_service_end, load_model
 
     info = load_model(name, options).info
     facts = Diagnostic("model_facts", inputs=" and ".join(info.inputs), outputs=" and ".join(info.outputs))
-    ends = served_words(name)
+    ends = describe_service_end(name)
     notes = [Finding(f"model {name}", "note", Diagnostic("service_ends", when=ends), "see list models")] if ends else []
     return [Finding(f"model {name}", "ok", facts), *notes]
 

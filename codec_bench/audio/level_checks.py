@@ -199,15 +199,15 @@ def find_mismatch(
     is_long = reference_track.size >= _FEWEST_OF_SHARE
     if is_long and follows:
         return None
-    alike = abs(_correlation(reference, estimate))
+    correlation = abs(_correlation(reference, estimate))
     if is_long:
-        return None if alike >= SAME_WAVEFORM else NOT_FOLLOWING
-    if alike >= _SURE_WAVEFORM:
+        return None if correlation >= SAME_WAVEFORM else NOT_FOLLOWING
+    if correlation >= _SURE_WAVEFORM:
         return None
     same = _bands_alike(reference, estimate, rate_hz)
-    if alike < SAME_WAVEFORM and (not follows or same < _OTHER_BANDS_BELOW_1_S):
+    if correlation < SAME_WAVEFORM and (not follows or same < _OTHER_BANDS_BELOW_1_S):
         return NOT_FOLLOWING
-    return None if same >= (_OTHER_BANDS if alike >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else INCONCLUSIVE
+    return None if same >= (_OTHER_BANDS if correlation >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else INCONCLUSIVE
 
 
 def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
@@ -217,11 +217,11 @@ def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: i
     """
     if not reference.size or not reference.std():
         return None
-    alike = abs(_correlation(reference, estimate))
+    correlation = abs(_correlation(reference, estimate))
     if reference.size < round(_SHORTEST_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
-        return None if alike >= _SAME_SHORT_WAVEFORM else INCONCLUSIVE
+        return None if correlation >= _SAME_SHORT_WAVEFORM else INCONCLUSIVE
     same = _bands_alike(reference, estimate, rate_hz)
-    waveform, bands = alike >= SAME_WAVEFORM, same >= _OTHER_BANDS
+    waveform, bands = correlation >= SAME_WAVEFORM, same >= _OTHER_BANDS
     if same >= _SAME_BANDS or (waveform and bands):
         return None
     return INCONCLUSIVE if waveform or bands else NOT_FOLLOWING

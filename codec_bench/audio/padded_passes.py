@@ -38,8 +38,8 @@ def passes(
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         length = lengths[index]
         full = most is not None and (len(group) + 1) * length > most
-        apart = on_cpu and bool(group) and (slack is None or length > slack * lengths[group[0]])
-        if group and (full or apart):
+        separate = on_cpu and bool(group) and (slack is None or length > slack * lengths[group[0]])
+        if group and (full or separate):
             yield group
             group = []
         group.append(index)

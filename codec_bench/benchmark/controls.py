@@ -221,11 +221,11 @@ def _replacement_item(id: str, durations: dict[str, tuple[float, str]], seed: in
         durations: (seconds, hash) of the audio of each item.
     """
     seconds, own_hash = durations[id]
-    apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}
-    near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
+    distances = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}
+    near = [name for name, distance in distances.items() if distance <= log(ALIKE)]
     if near:
         return min(near, key=lambda name: _digest(seed, id, name))
-    return min(apart, key=lambda name: (apart[name], name), default=None)
+    return min(distances, key=lambda name: (distances[name], name), default=None)
 
 
 def apply_control(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:

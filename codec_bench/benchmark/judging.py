@@ -41,7 +41,7 @@ from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread
 from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError, UserError
-from codec_bench.models import check_served, served_words
+from codec_bench.models import check_served, describe_service_end
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
@@ -420,7 +420,7 @@ def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) ->
             notices[words + untested] = None
             if (published := published_judge(name)) is not None:
                 notices[f"the published numbers of {name} are by the judge {': '.join(published)}"] = None
-        if ends := served_words(judge):
+        if ends := describe_service_end(judge):
             notices[f"the judge {label}: {ends}"] = None
     return list(notices)
 

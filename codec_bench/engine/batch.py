@@ -54,7 +54,7 @@ class StageState(Budget):
         pads: whether every item of a batch costs as much as the longest.
         on_ladder: batch shapes of a GPU.
         items, audio_s, busy_s, cpu_s, steps: work done, and its seconds.
-        barred: number of a process that must not run its batches, or None.
+        excluded_pid: number of a process that must not run its batches, or None.
         limit_s: seconds per batch, at most.
         tries: how often an item is sent alone before it fails.
         hung, killed: items that exceeded the time limit, and items whose process died.
@@ -78,7 +78,7 @@ class StageState(Budget):
     busy_s: float = 0.0
     cpu_s: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
-    barred: int | None = None
+    excluded_pid: int | None = None
     limit_s: float = math.inf
     tries: int = _TRIES
     hung: int = 0
@@ -242,7 +242,7 @@ class Dispatcher:
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
-                allowed = [s for s in waiting if s.barred != worker.process.pid]
+                allowed = [s for s in waiting if s.excluded_pid != worker.process.pid]
                 fitting = [s for s in allowed if self._pool.fits(worker, s.where, s.spec.owner)]
                 if not fitting:
                     break

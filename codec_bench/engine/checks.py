@@ -80,7 +80,7 @@ class RunChecks:
             self._finish(system.name, [*result.findings, unserialised_finding(Diagnostic("one_process_only"))])
         else:
             self._sent[system.name] = key, result
-            self._dispatcher.stages[key].barred = result.process
+            self._dispatcher.stages[key].excluded_pid = result.process
             work = CheckWork(self._codes_paths[system.name])
             self._dispatcher.put(key, work, 0.0, partial(self._on_decoded, system.name), alone=True)
 
@@ -112,7 +112,7 @@ class RunChecks:
         for name, (key, result) in list(self._sent.items()):
             stage = self._dispatcher.stages[key]
             fitting = self._pool.workers_for(stage.where, stage.spec.owner)
-            if not stage.waiting or any(w.process.pid != stage.barred for w in fitting):
+            if not stage.waiting or any(w.process.pid != stage.excluded_pid for w in fitting):
                 continue
             if result.load_s > LOADED_WITHIN_S:
                 stage.take(0.0)

@@ -24,7 +24,7 @@ from codec_bench.engine.plan import NATIVE, Plan, build_plan, list_features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, describe_machine, numbers_to_save, start_engine
-from codec_bench.engine.timings import Timeline, name_some
+from codec_bench.engine.timings import Timeline, name_models
 from codec_bench.machine.environment import process_started_at
 from codec_bench.messages.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
@@ -139,7 +139,7 @@ def _execute_in(
     with start_engine(plan, running, folder, keep, workers, total) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
-            report_progress(f"loading {name_some('codec', codecs)}", 0, total, 0, 0.0)
+            report_progress(f"loading {name_models('codec', codecs)}", 0, total, 0, 0.0)
         facts = engine.load_codecs()
         plan = engine.plan
         if started_fingerprint(folder).get("systems"):

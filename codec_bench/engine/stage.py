@@ -392,5 +392,5 @@ def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     """A note if samples exceed full scale, or if all are silent by `loudest_levels`."""
     if all_silent(levels):
         return (SILENT,)
-    beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
-    return (Diagnostic("clipped", samples=beyond),) if beyond else ()
+    clipped = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
+    return (Diagnostic("clipped", samples=clipped),) if clipped else ()

@@ -122,7 +122,7 @@ def describe_phase(plan: Plan, loading: Sequence[str], waiting: bool, finished: 
     for key in dict.fromkeys(loading):
         kind, name = _kind_and_name(plan, key)
         kinds.setdefault(kind, []).append(name)
-    models = [name_some(kind, names) for kind, names in kinds.items() if kind]
+    models = [name_models(kind, names) for kind, names in kinds.items() if kind]
     if models:
         return f"loading {', '.join(models)}"
     if finished:
@@ -130,7 +130,7 @@ def describe_phase(plan: Plan, loading: Sequence[str], waiting: bool, finished: 
     return "first batch" if waiting else "reading the first samples"
 
 
-def name_some(kind: str, names: Sequence[str]) -> str:
+def name_models(kind: str, names: Sequence[str]) -> str:
     """`the codec opus-12k`, `the codecs opus-12k, g722`, `the codecs a, b and 2 more`."""
     return f"the {kind}{'s' if len(names) > 1 else ''} {first_of(names, _NAMED)}"
 

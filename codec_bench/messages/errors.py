@@ -70,7 +70,7 @@ class UnknownName(UserError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, within: object = None) -> None:
-        place = {} if within is None else {"within": within}
+        location = {} if within is None else {"within": within}
         known = sorted(set(known))
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         if name.endswith(".py"):
@@ -82,7 +82,7 @@ class UnknownName(UserError):
         else:
             closest = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
             hint = f"none of {len(known):,} known names is near; the closest are {', '.join(closest)}"
-        super().__init__("unknown_name", kind=kind, name=name, **place, hint=hint)
+        super().__init__("unknown_name", kind=kind, name=name, **location, hint=hint)
 
 
 class MissingExtra(UserError):

@@ -74,8 +74,8 @@ def feature_words(feature: str, name: str = "") -> str:
 
 
 def _unknown_name(kind: str, name: str, within: str = "") -> str:
-    place = f"{'' if kind in _IN_WORDS else ' in'} '{within}'" if within else ""
-    return f"there is no {words_of(kind)}{place} called '{name}'"
+    location = f"{'' if kind in _IN_WORDS else ' in'} '{within}'" if within else ""
+    return f"there is no {words_of(kind)}{location} called '{name}'"
 
 
 VALUES = {

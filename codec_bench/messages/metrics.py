@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def _apart(longer_s: float) -> str:
+def _length_difference(longer_s: float) -> str:
     return f"the estimate is {abs(longer_s):.2f} s {'longer' if longer_s > 0 else 'shorter'} than the reference"
 
 
@@ -16,11 +16,11 @@ SENTENCES = {
         "no_reference_in_data": "the data hold no reference audio",
         "weights_of_package": "the package of {feature} downloads its weights itself",
         "lengths_differ": lambda longer_s, tolerance_s: (
-            f"{_apart(longer_s)}; a sample-by-sample comparison needs equal lengths "
+            f"{_length_difference(longer_s)}; a sample-by-sample comparison needs equal lengths "
             f"(a difference of up to {tolerance_s} s is cut or filled with zeros)"
         ),
         "frames_apart": lambda longer_s, tolerance_s, other=None: (
-            f"{_apart(longer_s)}; a comparison frame by frame needs equal lengths "
+            f"{_length_difference(longer_s)}; a comparison frame by frame needs equal lengths "
             f"(a difference of up to {tolerance_s} s is cut off){f', and {other} aligns others' if other else ''}"
         ),
         "no_estimate": "there is no estimate",

@@ -101,13 +101,15 @@ class _RecognisedErrorRate(Metric):
         if reason is not None or language is None:
             return reason
         if self._rule.languages and base_language(language) not in self._rule.languages:
-            known = _some(self._rule.languages)
+            known = _list_languages(self._rule.languages)
             return Diagnostic("language_unknown_to_rule", rule=self._rule.name, languages=known, language=language)
         self._rule.check(language)
         name = self.features_of(language)[0][0]
         spoken = languages_of(name)
         if spoken and base_language(language) not in spoken:
-            return Diagnostic("language_unknown_to_recogniser", name=name, languages=_some(spoken), language=language)
+            return Diagnostic(
+                "language_unknown_to_recogniser", name=name, languages=_list_languages(spoken), language=language
+            )
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
@@ -438,5 +440,5 @@ class Per(Dwer):
         return {}, variant or known[0]
 
 
-def _some(codes: Sequence[str]) -> str:
+def _list_languages(codes: Sequence[str]) -> str:
     return " and ".join(codes) if len(codes) < 6 else f"{len(codes)} languages"

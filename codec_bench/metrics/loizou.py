@@ -151,8 +151,8 @@ def cepstral_distance_db(reference: _Frames, estimate: _Frames) -> float:
 
     A frame counts at most 10 dB.
     """
-    apart = np.sqrt(2.0 * ((reference.cepstrum - estimate.cepstrum) ** 2).sum(axis=1))
-    return _trimmed_mean(np.minimum(10.0 / np.log(10.0) * apart, 10.0))
+    distances = np.sqrt(2.0 * ((reference.cepstrum - estimate.cepstrum) ** 2).sum(axis=1))
+    return _trimmed_mean(np.minimum(10.0 / np.log(10.0) * distances, 10.0))
 
 
 def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:

@@ -66,9 +66,9 @@ class Mcd(ItemMetric):
         sides = item.features(_FEATURE)
         if self._compare is _pair_frames:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
-            apart = check_frame_counts(off * sides[0]["hop_s"], f"mcd[{DTW}]")
-            if apart is not None:
-                return Score.refused(apart, self.protocol)
+            mismatch = check_frame_counts(off * sides[0]["hop_s"], f"mcd[{DTW}]")
+            if mismatch is not None:
+                return Score.refused(mismatch, self.protocol)
         reference, estimate = self._compare(*sides)
         each = DECIBELS * np.sqrt(((reference - estimate) ** 2).sum(axis=1))
         return Score.ok(float(each.mean()), self.protocol, detail={"frames": len(each)})

@@ -59,8 +59,8 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
         lasting = stops - starts > 4
         starts, stops = starts[lasting], stops[lasting]
         if starts.size:
-            apart = starts[1:] - stops[:-1] > 50
-            lengths = stops[np.append(apart, True)] - starts[np.insert(apart, 0, True)]
+            is_gap = starts[1:] - stops[:-1] > 50
+            lengths = stops[np.append(is_gap, True)] - starts[np.insert(is_gap, 0, True)]
             most = max(most, int((lengths >= 44).sum()))
     return most
 

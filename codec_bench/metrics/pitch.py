@@ -52,9 +52,9 @@ class _Pitch(FeatureMetric):
         """Pair the frames of both pitch contours, and compare them with `_compare`."""
         sides = item.features(self.estimate_features[0])
         reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
-        apart = check_frame_counts((estimate.size - reference.size) * sides[0]["hop_s"])
-        if apart is not None:
-            return Score.refused(apart, self.protocol)
+        mismatch = check_frame_counts((estimate.size - reference.size) * sides[0]["hop_s"])
+        if mismatch is not None:
+            return Score.refused(mismatch, self.protocol)
         frames = min(reference.size, estimate.size)
         if not frames:
             return Score.undefined(Diagnostic("no_pitch_frame"), self.protocol)
@@ -181,9 +181,11 @@ class F0Corr(_Pitch):
             words = _words_of_both(item)
         except ValueError as error:
             return Score.refused(str(error), self.protocol)
-        apart = check_frame_counts((tracks[1].size - tracks[0].size) * hop_s) if item.estimate_words is None else None
-        if apart is not None:
-            return Score.refused(Diagnostic("frames_apart_words", cause=apart, column=ESTIMATE_WORDS), self.protocol)
+        mismatch = (
+            check_frame_counts((tracks[1].size - tracks[0].size) * hop_s) if item.estimate_words is None else None
+        )
+        if mismatch is not None:
+            return Score.refused(Diagnostic("frames_apart_words", cause=mismatch, column=ESTIMATE_WORDS), self.protocol)
         means = np.array([[_mean_cents(*pair, hop_s) for pair in zip(tracks, both)] for both in zip(*words)])
         voiced = means[~np.isnan(means).any(axis=1)] if len(means) else means
         if len(voiced) < FEWEST_WORDS:

@@ -82,9 +82,9 @@ class EnergyCorr(FeatureMetric):
     def _score(self, item: Inputs) -> Score:
         """Correlate the level contours of both signals in dB."""
         sides = item.features(LEVEL)
-        apart = check_frame_counts(sides[1]["duration_s"] - sides[0]["duration_s"])
-        if apart is not None:
-            return Score.refused(apart, self.protocol)
+        mismatch = check_frame_counts(sides[1]["duration_s"] - sides[0]["duration_s"])
+        if mismatch is not None:
+            return Score.refused(mismatch, self.protocol)
         frames = min(len(features["level_db"]) for features in sides)
         levels = [np.asarray(features["level_db"], np.float64) for features in sides]
         levels = [np.maximum(level, level.max() - DYNAMICS_DB)[:frames] for level in levels]

@@ -70,9 +70,9 @@ class _Retention(FeatureMetric):
         Refused if their lengths differ too much to pair samples.
         """
         sides = item.features(FEATURE)
-        apart = check_frame_counts((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
-        if apart is not None:
-            return Score.refused(apart, self.protocol)
+        mismatch = check_frame_counts((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
+        if mismatch is not None:
+            return Score.refused(mismatch, self.protocol)
         samples = min(activity["samples"] for activity in sides)
         value = self._value(*(active(activity, samples) for activity in sides))
         return Score.undefined(value, self.protocol) if isinstance(value, str) else Score.ok(value, self.protocol)

@@ -39,9 +39,9 @@ class SquimMos(FeatureMetric):
         reference, estimate = (
             np.asarray(result["frames"], np.float64) for result in item.features(*self.estimate_features)
         )
-        apart = check_frame_counts((len(estimate) - len(reference)) * FRAME_S)
-        if apart is not None:
-            return Score.refused(apart, self.protocol)
+        mismatch = check_frame_counts((len(estimate) - len(reference)) * FRAME_S)
+        if mismatch is not None:
+            return Score.refused(mismatch, self.protocol)
         count = min(len(reference), len(estimate))
         joined = reference[:count, :6] + estimate[:count, 6:]
         classes = _softmax(_softmax(joined[:, 0]) @ joined[:, 1:])

@@ -44,9 +44,9 @@ class _Ttsds2(FeatureMetric):
         """
         reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self.feature))
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
-        apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
+        distances = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
         # An estimate that is both its reference and a noise is no speech, and neither was its reference.
-        value = score_of(apart[0], apart[1:]) or 0.0
+        value = score_of(distances[0], distances[1:]) or 0.0
         return Score.ok(value, self.protocol, detail={KEY: pack_embeddings(reference, estimate, *noise)})
 
 

@@ -201,11 +201,11 @@ def _match_patches(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> 
     if not places.size:
         raise _TooLittle("no patch of the reference holds speech, or the signals are too short for a patch")
     patches = np.stack([ours[:, start : start + width] for start in places])
-    alike = similarities(patches, theirs, places, RADIUS_PATCHES * width)
+    similarities_by_place = similarities(patches, theirs, places, RADIUS_PATCHES * width)
     padded = np.pad(theirs, ((0, 0), (0, width)))
     frame_s, matches = hop / mode.rate_hz, []
     for patch, start, (at, missing) in zip(
-        patches, places, best_path(alike, places, RADIUS_PATCHES * width), strict=True
+        patches, places, best_path(similarities_by_place, places, RADIUS_PATCHES * width), strict=True
     ):
         begin_s = start * frame_s
         span = (begin_s, begin_s + width * frame_s)
@@ -243,8 +243,8 @@ def _compare_patches(
     """
     from codec_bench.kernels.visqol.cpu import similarity
 
-    alike = similarity(reference, estimate)
-    means, spreads = alike.mean(axis=1), alike.std(axis=1, ddof=1)
+    band_similarities = similarity(reference, estimate)
+    means, spreads = band_similarities.mean(axis=1), band_similarities.std(axis=1, ddof=1)
     return _Patch(float(means.mean()), means, spreads, estimate.mean(axis=1), reference_s, estimate_s)
 
 

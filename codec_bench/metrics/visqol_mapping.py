@@ -27,8 +27,8 @@ class Regression:
 
     def predict(self, bands: np.ndarray) -> float:
         """Predict the score from similarities by band, limited to 1 to 5."""
-        apart = ((self.vectors - bands) ** 2).sum(axis=1)
-        return float(np.clip(self.weights @ np.exp(-self.gamma * apart) - self.offset, 1.0, 5.0))
+        distances = ((self.vectors - bands) ** 2).sum(axis=1)
+        return float(np.clip(self.weights @ np.exp(-self.gamma * distances) - self.offset, 1.0, 5.0))
 
 
 @cache

@@ -210,7 +210,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
     )
 
 
-def served_words(name: str, *, today: date | None = None) -> str:
+def describe_service_end(name: str, *, today: date | None = None) -> str:
     """Describe when a service shuts a model down; empty if no end is near."""
     if not _has_config(name):
         return ""
@@ -381,11 +381,11 @@ __all__ = [
     "ModelInfo",
     "ModelRow",
     "check_served",
+    "describe_service_end",
     "is_custom_file",
     "list_models",
     "load_model",
     "model_info",
     "model_names",
     "own_name",
-    "served_words",
 ]

@@ -81,13 +81,13 @@ class DnsmosProNet(nn.Module):
         counts = each(uploaded(lengths, waves.device), lambda samples: samples // HOP + 1)
         x = spectra.clamp(FLOOR, CEILING).log10().float().transpose(1, 2)[:, None]
         for index, convolution in enumerate(self.convolutions):
-            beyond = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
-            x = F.relu(convolution(x.masked_fill(beyond, 0.0)))
+            padding = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
+            x = F.relu(convolution(x.masked_fill(padding, 0.0)))
             if index == 1:
                 x = F.max_pool2d(x, POOL)
                 counts = each(counts, lambda frames: frames // POOL)
-        beyond = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
-        x = x.masked_fill(beyond, 0.0).amax((2, 3))  # no value is below zero
+        padding = ~inside(counts, x.shape[2], waves.device)[:, None, :, None]
+        x = x.masked_fill(padding, 0.0).amax((2, 3))  # no value is below zero
         first, second, last = self.head
         mean, spread = last(F.relu(second(F.relu(first(x))))).unbind(1)
         return torch.stack([2 * mean + 3, 4 * F.softplus(spread)], 1)

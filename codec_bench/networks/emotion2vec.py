@@ -71,8 +71,8 @@ class DistanceBias:
 
     def __init__(self, counts: Tensor, frames: int, extra: int, slopes: Tensor) -> None:
         length = extra + frames
-        beyond = torch.arange(length, device=counts.device) >= extra + counts[:, None]
-        self._mask = torch.zeros(beyond.shape, device=counts.device).masked_fill_(beyond, -torch.inf)[:, None, None]
+        padding = torch.arange(length, device=counts.device) >= extra + counts[:, None]
+        self._mask = torch.zeros(padding.shape, device=counts.device).masked_fill_(padding, -torch.inf)[:, None, None]
         self._slopes, self._extra = slopes[:, None, None], extra
         self._position = torch.arange(-extra, frames, device=counts.device)
         block = max(1, BIAS_ENTRIES // (len(counts) * len(slopes) * length))

@@ -125,9 +125,9 @@ class _AttentionLayer(nn.Module):
         self.linear1, self.linear2 = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
 
-    def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
-        """Map `(items, segments, width)` to the same shape; `beyond` is true on padding."""
-        x = self.norm1(x + self.self_attn(x, x, x, key_padding_mask=beyond, need_weights=False)[0])
+    def forward(self, x: Tensor, is_padding: Tensor) -> Tensor:
+        """Map `(items, segments, width)` to the same shape; `is_padding` is true on padding."""
+        x = self.norm1(x + self.self_attn(x, x, x, key_padding_mask=is_padding, need_weights=False)[0])
         out: Tensor = self.norm2(x + self.linear2(F.relu(self.linear1(x))))
         return out
 
@@ -140,11 +140,11 @@ class _Attention(nn.Module):
         self.linear, self.norm1 = nn.Linear(CHANNELS[-1] * 6, WIDTH), nn.LayerNorm(WIDTH)
         self.layers = nn.ModuleList(_AttentionLayer() for _ in range(2))
 
-    def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
+    def forward(self, x: Tensor, is_padding: Tensor) -> Tensor:
         """Map `(items, segments, features)` to `(items, segments, width)`."""
         x = self.norm1(self.linear(x))
         for layer in self.layers:
-            x = layer(x, beyond)
+            x = layer(x, is_padding)
         return x
 
 
@@ -156,10 +156,10 @@ class _Pool(nn.Module):
         self.linear1, self.linear2 = nn.Linear(WIDTH, ATTENTION_POOL), nn.Linear(ATTENTION_POOL, 1)
         self.linear3 = nn.Linear(WIDTH, 1)
 
-    def forward(self, x: Tensor, beyond: Tensor) -> Tensor:
+    def forward(self, x: Tensor, is_padding: Tensor) -> Tensor:
         """Map `(items, segments, width)` to scores `(items, 1)`."""
-        weights = self.linear2(F.relu(self.linear1(x))).masked_fill(beyond[..., None], -torch.inf).softmax(1)
-        out: Tensor = self.linear3((weights * x.masked_fill(beyond[..., None], 0.0)).sum(1))
+        weights = self.linear2(F.relu(self.linear1(x))).masked_fill(is_padding[..., None], -torch.inf).softmax(1)
+        out: Tensor = self.linear3((weights * x.masked_fill(is_padding[..., None], 0.0)).sum(1))
         return out
 
 
@@ -215,9 +215,9 @@ class NisqaNet(nn.Module):
             waves: as for `NisqaLevels`. frames: the frames of each item.
         """
         x, counts = _pieces(self, waves, frames)
-        beyond = ~inside(counts, x.shape[1], waves.device)
-        x = self.time_dependency.model(x, beyond)
-        return torch.cat([pool.model(x, beyond) for pool in self._pools()], 1)
+        is_padding = ~inside(counts, x.shape[1], waves.device)
+        x = self.time_dependency.model(x, is_padding)
+        return torch.cat([pool.model(x, is_padding) for pool in self._pools()], 1)
 
     def _pools(self) -> list[Any]:
         return list(self.pool_layers) if hasattr(self, "pool_layers") else [self.pool]

@@ -321,8 +321,8 @@ class ReDimNet(nn.Module):
         """Embed waves `(batch, samples)` at 16 kHz as float32 `(batch, embedding)`."""
         bands, counts = self.front(waves, uploaded(lengths, waves.device))
         frame_mask, there = valid(counts, bands.shape[2], bands), on_device(counts, waves.device)[:, None]
-        beyond = ~inside(counts, bands.shape[2], waves.device)
-        mask = torch.zeros(beyond.shape, device=waves.device).masked_fill_(beyond, -torch.inf)[:, None, None]
+        is_padding = ~inside(counts, bands.shape[2], waves.device)
+        mask = torch.zeros(is_padding.shape, device=waves.device).masked_fill_(is_padding, -torch.inf)[:, None, None]
         outputs = [self.backbone["stem"](bands[:, None]).transpose(1, 2).flatten(1, 2)]
         for index in range(self.stages):
             outputs.append(self.backbone[f"stage{index}"](outputs, frame_mask, there, mask))

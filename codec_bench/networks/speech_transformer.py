@@ -112,8 +112,8 @@ class AttentionBias:
     """
 
     def __init__(self, counts: Tensor, length: int, heads: int, by_distance: Tensor | None) -> None:
-        beyond = torch.arange(length, device=counts.device) >= counts[:, None]
-        self._mask = torch.zeros(beyond.shape, device=counts.device).masked_fill_(beyond, -torch.inf)[:, None, None]
+        padding = torch.arange(length, device=counts.device) >= counts[:, None]
+        self._mask = torch.zeros(padding.shape, device=counts.device).masked_fill_(padding, -torch.inf)[:, None, None]
         self.counts, self.by_distance, self._length = counts, by_distance, length
         per_row = len(counts) * heads * length if by_distance is not None else 1
         block = max(1, BIAS_ENTRIES // per_row)
@@ -194,8 +194,8 @@ class Transformer(Folding):
             counts: frames of each item.
         """
         length = frames.shape[1]
-        beyond = torch.arange(length, device=frames.device) >= counts[:, None]
-        frames = frames.masked_fill(beyond[..., None], 0.0)
+        padding = torch.arange(length, device=frames.device) >= counts[:, None]
+        frames = frames.masked_fill(padding[..., None], 0.0)
         frames = frames + self.pos_conv(frames)
         if not self.config.pre_norm:
             frames = self.layer_norm(frames)

@@ -48,5 +48,5 @@ class UnitsNet(nn.Module):
 
     def _nearest(self, frames: Tensor) -> Tensor:
         # The squared distance less the frame's own square, which is the same for every centre.
-        apart = self.norms - 2 * frames.float() @ self.centres.T
-        return torch.where(apart.isfinite().all(-1), apart.argmin(-1), NOT_A_UNIT).to(torch.int16)
+        distances = self.norms - 2 * frames.float() @ self.centres.T
+        return torch.where(distances.isfinite().all(-1), distances.argmin(-1), NOT_A_UNIT).to(torch.int16)

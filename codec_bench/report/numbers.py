@@ -90,17 +90,17 @@ def uncurved(names: Iterable[str]) -> list[str]:
 
     `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
     """
-    alike: dict[str, dict[str, str]] = {}
+    by_stem: dict[str, dict[str, str]] = {}
     for name in dict.fromkeys(names):
         numbered = _NUMBERED.match(name)
         if numbered and family(name) == name:
-            alike.setdefault(numbered["stem"], {})[name] = f"{numbered['stem']}@{numbered['point']}"
+            by_stem.setdefault(numbered["stem"], {})[name] = f"{numbered['stem']}@{numbered['point']}"
     return [
         plain(
             f"{', '.join(points)} are on no common curve: if they are operating points of one codec, name them "
             f"{', '.join(points.values())}, by the name in `info` or as NAME=CODEC"
         )
-        for points in alike.values()
+        for points in by_stem.values()
         if len(points) > 1
     ]
 
@@ -197,11 +197,11 @@ _WHY = {
 
 def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
     """Return notes on a run with other questions than its benchmark, with the reason."""
-    apart = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
+    data_notes = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
     if not rows or rows.why is None:
-        return apart
+        return data_notes
     why = _WHY[rows.why].format(limit=rows.limit or 0) if rows.n < rows.size else "the definition says a smaller number"
-    return [f"{rows_text(rows)}: {why}", *apart]
+    return [f"{rows_text(rows)}: {why}", *data_notes]
 
 
 def rows_text(rows: RowCount) -> str:
@@ -307,8 +307,8 @@ def methods_of(entries: Iterable[tuple[str, str, MetricSummary]]) -> list[str]:
 def legend(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
     """Return one line on interval methods and on the mark of values like the best."""
     methods = ", ".join(methods_of(entries))
-    alike = ALIKE if any(is_alike(entry) for _, _, entry in entries) else ""
-    return list(filter(None, ["; ".join(filter(None, [methods and f"95 % intervals: {methods}", alike]))]))
+    tied_note = ALIKE if any(is_alike(entry) for _, _, entry in entries) else ""
+    return list(filter(None, ["; ".join(filter(None, [methods and f"95 % intervals: {methods}", tied_note]))]))
 
 
 MOST_NOTES = 4
@@ -357,7 +357,7 @@ def is_alike(entry: MetricSummary) -> bool:
 def best_notes(entries: Entries) -> list[str]:
     """Return notes on the best values: over which samples, who is excluded, and why."""
     over: dict[int, dict[str, None]] = {}
-    barred: dict[tuple[str, str], dict[str, None]] = {}
+    uncompared: dict[tuple[str, str], dict[str, None]] = {}
     nobody: dict[str, dict[str, None]] = {}
     marked: set[str] = set()
     of: dict[str, dict[str, None]] = {}
@@ -377,10 +377,10 @@ def best_notes(entries: Entries) -> list[str]:
                 over.setdefault(entry.common.n, {})[plain(metric)] = None
         else:
             of.setdefault(plain(metric), {})
-            barred.setdefault((plain(system), standing.why or ""), {})[plain(metric)] = None
+            uncompared.setdefault((plain(system), standing.why or ""), {})[plain(metric)] = None
     about = lambda metrics: "" if len(metrics) == len(of) else f" ({', '.join(metrics)})"  # noqa: E731
     return [
-        *(f"{system} is not compared{about(metrics)}: {why}" for (system, why), metrics in barred.items()),
+        *(f"{system} is not compared{about(metrics)}: {why}" for (system, why), metrics in uncompared.items()),
         *(
             f"the best is found over the {n:,} samples for which all compared systems have a value{about(metrics)}"
             for n, metrics in over.items()

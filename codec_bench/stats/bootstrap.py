@@ -45,9 +45,9 @@ def bca_ends(
     below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
     bias = float(ndtri(min(max(below, 0.5), len(drawn) - 0.5) / len(drawn)))
     without = fold(units.sum(axis=0) - units)
-    apart = without.mean() - without
-    spread = float(np.square(apart).sum())
-    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    deviations = without.mean() - without
+    spread = float(np.square(deviations).sum())
+    acceleration = float((deviations**3).sum()) / (6 * spread**1.5) if spread else 0.0
     ends = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         z = bias + float(ndtri(tail))

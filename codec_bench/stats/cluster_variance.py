@@ -45,8 +45,8 @@ def has_dominant_unit(residuals: np.ndarray, sizes: np.ndarray) -> bool:
     if _largest_share(squares) <= 0.5:
         return False
     means = np.divide(residuals, sizes, where=sizes > 0, out=residuals.astype(np.float64))
-    apart = np.square(means - means.mean())
-    return float(apart[squares.argmax()]) > grubbs_share(len(means)) * float(apart.sum())
+    deviations = np.square(means - means.mean())
+    return float(deviations[squares.argmax()]) > grubbs_share(len(means)) * float(deviations.sum())
 
 
 def _largest_share(squares: np.ndarray) -> float:

@@ -113,8 +113,8 @@ def cluster_similar(correlated: Sequence[float | None], least: float) -> list[li
     """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
 
-    apart = [max(0.0, 1.0 - (value or 0.0)) for value in correlated]  # in the order of SciPy's condensed matrices
-    tree = linkage(np.asarray(apart), "average", optimal_ordering=True)
+    distances = [max(0.0, 1.0 - (value or 0.0)) for value in correlated]  # in the order of SciPy's condensed matrices
+    tree = linkage(np.asarray(distances), "average", optimal_ordering=True)
     # Rounding must not part columns that are equal.
     numbers = fcluster(tree, 1.0 - least + 1e-12, "distance")
     clusters: dict[int, list[int]] = {}

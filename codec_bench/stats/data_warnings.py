@@ -74,8 +74,8 @@ class Tally:
             kind = _KINDS.get(of["code"])
             if kind is not None and kind not in counted:
                 counted.add(kind)
-                apart = self._is_generated and note["code"] == "reference"
-                of_kind = self._of_reference if apart else self._notes
+                is_reference = self._is_generated and note["code"] == "reference"
+                of_kind = self._of_reference if is_reference else self._notes
                 of_kind.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:

@@ -33,9 +33,9 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
     last = np.append(np.diff(scores[order]) != 0, True)  # of the trials of one score, which fall together
     refused = np.concatenate([[1.0], 1 - np.cumsum(is_own)[last] / same.size])
     accepted = np.concatenate([[0.0], np.cumsum(~is_own)[last] / other.size])
-    apart = refused - accepted
-    crossing = int(np.argmax(apart <= 0))
-    share = apart[crossing - 1] / (apart[crossing - 1] - apart[crossing])
+    difference = refused - accepted
+    crossing = int(np.argmax(difference <= 0))
+    share = difference[crossing - 1] / (difference[crossing - 1] - difference[crossing])
     return float(accepted[crossing - 1] + share * (accepted[crossing] - accepted[crossing - 1]))
 
 

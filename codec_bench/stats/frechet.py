@@ -127,8 +127,8 @@ def threads_for(dimensions: int) -> AbstractContextManager[Any]:
     return threadpool_limits(1, user_api="blas") if dimensions <= ONE_THREAD else nullcontext()
 
 
-def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarray) -> float:
-    """Compute the squared Fréchet distance of Gaussians; `apart`: difference of means.
+def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, mean_difference: np.ndarray) -> float:
+    """Compute the squared Fréchet distance of Gaussians; `mean_difference`: difference of means.
 
     With `C = L L'`, the trace of `(C1 C2)^(1/2)` is the sum of the singular values of `L1' L2`, whatever the rank.
     """
@@ -136,20 +136,20 @@ def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarr
 
     common = float(svdvals(_factor(covariance_a).T @ _factor(covariance_b)).sum())
     spread = float(np.trace(covariance_a) + np.trace(covariance_b))
-    return max(0.0, float(apart @ apart) + spread - 2.0 * common)
+    return max(0.0, float(mean_difference @ mean_difference) + spread - 2.0 * common)
 
 
-def divergence(reference: np.ndarray, estimate: np.ndarray, apart: np.ndarray) -> float | None:
-    """`KL(reference || estimate)` in nats, means `apart`; None if singular."""
+def divergence(reference: np.ndarray, estimate: np.ndarray, mean_difference: np.ndarray) -> float | None:
+    """`KL(reference || estimate)` in nats, means `mean_difference`; None if singular."""
     factors = []
     for covariance in (reference, estimate):
         factor = _factor(covariance)
         if factor.shape[1] < len(covariance):
             return None
         factors.append(factor)
-    solved = np.linalg.solve(factors[1], np.column_stack([factors[0], apart]))
+    solved = np.linalg.solve(factors[1], np.column_stack([factors[0], mean_difference]))
     log_ratio = np.linalg.slogdet(factors[1]).logabsdet - np.linalg.slogdet(factors[0]).logabsdet
-    return float(max(0.0, 0.5 * ((solved**2).sum() - len(apart)) + log_ratio))
+    return float(max(0.0, 0.5 * ((solved**2).sum() - len(mean_difference)) + log_ratio))
 
 
 def _covariance(upper: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:

@@ -183,17 +183,19 @@ def paired_parts(
         return PairedTest(difference, low, high, p, count, note, detectable, level, "bootstrap")
     if fold is ratios and count == len(a) and is_share(a) and is_share(b):
         return _mcnemar(a[:, 0] > 0, b[:, 0] > 0, note, level)
-    apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
+    unit_effects = np.stack(
+        [_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1
+    )
     without = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
-    of_units = jackknife_error(without, difference, apart[:, 1])
+    of_units = jackknife_error(without, difference, unit_effects[:, 1])
     if of_units is None:
         return PairedTest(difference, None, None, None, count, Note("single_unit"), None, level)
     if of_units == 0:
         return PairedTest(difference, difference, difference, 0.0, count, Note("constant_difference"), None, level, "t")
-    freedom = degrees_of_freedom(apart[:, 1])
+    freedom = degrees_of_freedom(unit_effects[:, 1])
     reach = t_quantile(level, freedom) * of_units
     low, high = _within(difference - reach, difference + reach, bounds)
-    if note is None and has_dominant_unit(apart[:, 0] - difference * apart[:, 1], apart[:, 1]):
+    if note is None and has_dominant_unit(unit_effects[:, 0] - difference * unit_effects[:, 1], unit_effects[:, 1]):
         note = Note("dominant_unit")
     p = t_p_value(difference / of_units, freedom)
     detectable = detectable_effect(of_units, freedom, level, POWER)
@@ -215,14 +217,16 @@ def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> P
     count = len(a)
     both, neither = int((a & b).sum()), int((~a & ~b).sum())
     only_a, only_b = int((a & ~b).sum()), int((~a & b).sum())
-    apart, fewer = only_a + only_b, min(only_a, only_b)
-    point = float(bdtr(fewer, apart, 0.5)) - (float(bdtr(fewer - 1, apart, 0.5)) if fewer else 0.0)
-    p = 1.0 if only_a == only_b else min(1.0, 2 * float(bdtr(fewer, apart, 0.5)) - point)
+    discordant, fewer = only_a + only_b, min(only_a, only_b)
+    point = float(bdtr(fewer, discordant, 0.5)) - (float(bdtr(fewer - 1, discordant, 0.5)) if fewer else 0.0)
+    p = 1.0 if only_a == only_b else min(1.0, 2 * float(bdtr(fewer, discordant, 0.5)) - point)
     share_a, share_b = (both + only_a) / count, (both + only_b) / count
     (low_a, high_a), (low_b, high_b) = wilson(share_a, count, level), wilson(share_b, count, level)
     margins = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
-    alike = both * neither - only_a * only_b
-    phi = (max(0.0, alike - count / 2) if alike > 0 else alike) / math.sqrt(margins) if margins else 0.0
+    association = both * neither - only_a * only_b
+    phi = (
+        (max(0.0, association - count / 2) if association > 0 else association) / math.sqrt(margins) if margins else 0.0
+    )
 
     def reach(down: float, up: float) -> float:
         return math.sqrt(max(0.0, down**2 - 2 * phi * down * up + up**2))
@@ -230,7 +234,7 @@ def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> P
     difference = share_a - share_b
     low = difference - reach(share_a - low_a, high_b - share_b)
     high = difference + reach(high_a - share_a, share_b - low_b)
-    detectable = _mcnemar_detectable(apart / count, count, level)
+    detectable = _mcnemar_detectable(discordant / count, count, level)
     return PairedTest(difference, low, high, p, count, note, detectable, level, "mcnemar")
 
 
@@ -243,9 +247,9 @@ def _mcnemar_detectable(discordant: float, items: int, level: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        apart = min(1.0, discordant + middle)
-        needed = z_level * math.sqrt(apart) + z_power * math.sqrt(max(0.0, apart - middle**2))
-        low, high = (low, middle) if items * middle**2 >= needed**2 and middle <= apart else (middle, high)
+        share = min(1.0, discordant + middle)
+        needed = z_level * math.sqrt(share) + z_power * math.sqrt(max(0.0, share - middle**2))
+        low, high = (low, middle) if items * middle**2 >= needed**2 and middle <= share else (middle, high)
     return high
 
 

@@ -107,15 +107,15 @@ def _by_chance(
     below = [float(parts.sums[held, 1].sum()) for held in places]
     if total is None or min(below) <= 0:
         return None
-    beyond = parts.sums[:, 0] - total * parts.sums[:, 1]
+    residuals = parts.sums[:, 0] - total * parts.sums[:, 1]
     if not questions:
         at = [position for held in places for position in held]
-        spread = float(np.var(beyond[at], ddof=1)) if len(at) > 1 else 0.0
+        spread = float(np.var(residuals[at], ddof=1)) if len(at) > 1 else 0.0
         return math.sqrt(spread * math.fsum(len(held) / under**2 for held, under in zip(places, below)) / len(places))
     rows: dict[str, list[float]] = {}
     for held in places:
         for position in held:
-            rows.setdefault(questions[parts.numbers[position]][0], []).append(float(beyond[position]))
+            rows.setdefault(questions[parts.numbers[position]][0], []).append(float(residuals[position]))
     complete = [row for row in rows.values() if len(row) == len(places)]
     if not complete:
         return None

@@ -173,7 +173,7 @@ def _metric(
     for system, scores, of in zip(systems, read, parts):
         entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
         doubtful[system.name] += warn_implausible(metric, recorded.metrics[metric], scores.sums)
-        alone = len(rivals) < 2 and system.name not in decided.barred
+        alone = len(rivals) < 2 and system.name not in decided.excluded
         if better is not None and system.name in rivals and not alone:
             entry = replace(entry, standing=decided.standing(system.name))
         yield system.name, entry

@@ -36,10 +36,12 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) ->
     if items < FEWEST_ITEMS:
         return no_value(Note("few_items", needed=FEWEST_ITEMS, items=items), items)
     blocks = blocks_of(units)
-    apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
+    distances_without = (
+        _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
+    )
     note = Note("low_rank", items=items, dimensions=dimensions) if 1 < dimensions >= items else None
     with threads_for(dimensions):
-        return jackknife(lambda rest: _score(apart(rest)), blocks, why=Note("both_equal"), note=note)
+        return jackknife(lambda rest: _score(distances_without(rest)), blocks, why=Note("both_equal"), note=note)
 
 
 def score_of(reference: float, noise: Iterable[float]) -> float | None:
@@ -56,7 +58,7 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
     """Return a function that computes Fréchet distances of selected blocks."""
     sums = FrechetSums.of(embeddings, units)
 
-    def apart(blocks: np.ndarray) -> list[float] | None:
+    def distances_without(blocks: np.ndarray) -> list[float] | None:
         """Distances of the speech from each other set; None with too few items."""
         gaussians = sums.gaussians(blocks)
         if gaussians is None:
@@ -64,16 +66,16 @@ def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
         means, covariances = gaussians
         return [distance(covariances[1], covariances[role], means[1] - means[role]) for role in _OTHERS]
 
-    return apart
+    return distances_without
 
 
 def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
     """Return a function for 1-D Wasserstein-2 distances of selected blocks."""
 
-    def apart(chosen: np.ndarray) -> list[float] | None:
+    def distances_without(chosen: np.ndarray) -> list[float] | None:
         rows = np.sort(values[np.isin(blocks, chosen)].astype(np.float64), axis=0)
         if len(rows) < FEWEST_ITEMS:
             return None
         return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, role]) ** 2))) for role in _OTHERS]
 
-    return apart
+    return distances_without

@@ -37,22 +37,22 @@ class MetricVerdict(Generic[K]):
 
     Args:
         common: samples with values of all compared systems.
-        alike: indistinguishable from the best.
-        barred: systems that are not compared, with reasons.
+        tied: indistinguishable from the best.
+        excluded: systems that are not compared, with reasons.
         reason: why none is best.
     """
 
     common: np.ndarray
     best: frozenset[K] = frozenset()
-    alike: frozenset[K] = frozenset()
-    barred: Mapping[K, Diagnostic] = field(default_factory=dict)
+    tied: frozenset[K] = frozenset()
+    excluded: Mapping[K, Diagnostic] = field(default_factory=dict)
     reason: Diagnostic | None = None
 
     def standing(self, name: K) -> Standing:
         """Standing of one system."""
-        if name in self.barred:
-            return Standing(False, False, self.barred[name])
-        return Standing(name in self.best, True, self.reason, name in self.alike)
+        if name in self.excluded:
+            return Standing(False, False, self.excluded[name])
+        return Standing(name in self.best, True, self.reason, name in self.tied)
 
 
 def verdict(
@@ -72,18 +72,18 @@ def verdict(
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
     if higher_is_better is None:
-        return MetricVerdict(common, barred=excluded)
+        return MetricVerdict(common, excluded=excluded)
     if len(compared) < 2:
-        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_systems"))
+        return MetricVerdict(common, excluded=excluded, reason=Diagnostic("few_systems"))
     if len(common) < HALF * most:
-        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
+        return MetricVerdict(common, excluded=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
     within = {
         name: parts if len(parts.numbers) == len(common) else parts.at(np.flatnonzero(np.isin(parts.numbers, common)))
         for name, parts in compared.items()
     }
     values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
     if len(values) < 2:
-        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_values"))
+        return MetricVerdict(common, excluded=excluded, reason=Diagnostic("few_values"))
     sign = 1 if higher_is_better else -1
     top = max(values, key=lambda name: sign * values[name])
     best = {name for name, value in values.items() if value == values[top]}
@@ -91,11 +91,11 @@ def verdict(
     beaten = max((signed[name] for name in signed if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if signed[name] >= beaten)
     if not marked:
-        return MetricVerdict(common, barred=excluded, reason=Diagnostic("beaten"))
-    alike = _alike({name: within[name] for name in values}, top)
-    if isinstance(alike, Diagnostic):
-        return MetricVerdict(common, marked, barred=excluded, reason=alike)
-    return MetricVerdict(common, marked, frozenset(alike - best), excluded)
+        return MetricVerdict(common, excluded=excluded, reason=Diagnostic("beaten"))
+    tied = _find_tied({name: within[name] for name in values}, top)
+    if isinstance(tied, Diagnostic):
+        return MetricVerdict(common, marked, excluded=excluded, reason=tied)
+    return MetricVerdict(common, marked, frozenset(tied - best), excluded)
 
 
 def speechless(count: int, n: int) -> Diagnostic | None:
@@ -122,7 +122,7 @@ def _common(parts: Sequence[MetricParts]) -> np.ndarray:
     return np.zeros(0, np.int64) if shared is None else shared
 
 
-def _alike(within: Mapping[K, MetricParts], top: K) -> set[K] | Diagnostic:
+def _find_tied(within: Mapping[K, MetricParts], top: K) -> set[K] | Diagnostic:
     """The systems indistinguishable from the best, or a note if untestable."""
     best, others = within[top], [name for name in within if name != top]
     if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something

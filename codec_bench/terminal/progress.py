@@ -129,8 +129,8 @@ def _format_span(least_s: float, most_s: float) -> str:
     if least == most:
         return f"about {most}"
     number, _, unit = least.partition(" ")
-    alike = unit == most.partition(" ")[2] and unit.isalpha()
-    return f"{number if alike else least} to {most}"
+    is_same = unit == most.partition(" ")[2] and unit.isalpha()
+    return f"{number if is_same else least} to {most}"
 
 
 def _format_duration(seconds: float) -> str:

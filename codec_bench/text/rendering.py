@@ -222,8 +222,8 @@ def _initialism(match: re.Match[str]) -> _Reading | None:
     letters = re.sub(r"[.\s]", "", match[0]).casefold()
     if letters not in _INITIALS:
         return None
-    dotted, apart = "." in match[0], re.search(r"\.\s" if "." in match[0] else r"\s", match[0])
-    return "initialism", letters, f"{'dotted' if dotted else 'bare'} {'apart' if apart else 'together'}"
+    dotted, spaced = "." in match[0], re.search(r"\.\s" if "." in match[0] else r"\s", match[0])
+    return "initialism", letters, f"{'dotted' if dotted else 'bare'} {'apart' if spaced else 'together'}"
 
 
 def _numbers() -> dict[str, str]:

@@ -224,7 +224,7 @@ def _sums_of(rows: int) -> Any:
     three of the output.
     """
 
-    def typed(context: Any, left: Any, a: Any, apart: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
+    def typed(context: Any, left: Any, a: Any, row_stride: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
               columns: Any, out: Any, b: Any, ahead: Any) -> tuple[Any, Any]:  # fmt: skip
         word = numba.types.uint64
         return numba.types.void(left, word, word, listed, word, word, right, word, word, out, word, word), build
@@ -235,7 +235,7 @@ def _sums_of(rows: int) -> Any:
             builder.gep(context.make_array(signature.args[n])(context, builder, arguments[n]).data, [arguments[n + 1]])
             for n in (0, 3, 6, 9)
         )
-        apart, count, columns, ahead = arguments[2], arguments[5], arguments[8], arguments[11]
+        row_stride, count, columns, ahead = arguments[2], arguments[5], arguments[8], arguments[11]
         lanes = 16 if "+avx512f" in context.codegen().magic_tuple()[2] else 8
         vector = ir.VectorType(number, lanes)
         nothing, everywhere = ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
@@ -252,7 +252,7 @@ def _sums_of(rows: int) -> Any:
                 line = builder.gep(right, [builder.mul(k, columns)])
                 factors = [builder.load(address, align=4) for address in vectors_at(line, block)]
                 for row in range(rows):
-                    x = builder.load(builder.gep(left, [builder.add(builder.mul(apart, word(row)), k)]))
+                    x = builder.load(builder.gep(left, [builder.add(builder.mul(row_stride, word(row)), k)]))
                     x = builder.insert_element(nothing, x, ir.IntType(32)(0))
                     x = builder.shuffle_vector(x, nothing, everywhere)
                     for address, factor in zip(sums[row], factors, strict=True):
@@ -271,18 +271,18 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 
 @numba.njit(inline="always")
-def _multiply_rows(left, a, apart, rows, listed, first, n, right, top, cols, out, b):  # type: ignore[no-untyped-def]
-    """Multiply up to `_ROWS` rows at left[a], `apart` floats each, by right[top], into out[b].
+def _multiply_rows(left, a, row_stride, rows, listed, first, n, right, top, cols, out, b):  # type: ignore[no-untyped-def]
+    """Multiply up to `_ROWS` rows at left[a], `row_stride` floats each, by right[top], into out[b].
 
     Only the columns of left and rows of right in `listed`, from element `first` on, n.
     """
     for c in range(_U(0), cols, _U(_BLOCK)):
         if rows == _U(_ROWS):
-            _sum_rows(left, a, apart, listed, first, n, right, top + c, cols, out, b + c, cols)
+            _sum_rows(left, a, row_stride, listed, first, n, right, top + c, cols, out, b + c, cols)
         else:
             for row in range(rows):
-                start, target = a + row * apart, b + row * cols + c
-                _sum_row(left, start, apart, listed, first, n, right, top + c, cols, out, target, cols)
+                start, target = a + row * row_stride, b + row * cols + c
+                _sum_row(left, start, row_stride, listed, first, n, right, top + c, cols, out, target, cols)
 
 
 @jit(nogil=True)
@@ -327,13 +327,15 @@ def _multiply_frames(
     signal: np.ndarray, hop: int, right: np.ndarray, size: int, depth: int, flat: np.ndarray, cols: int,
     sums: np.ndarray, every: np.ndarray,
 ) -> None:  # fmt: skip
-    apart, columns = _U(hop), _U(cols)
+    row_stride, columns = _U(hop), _U(cols)
     frames = _U(flat.size) // columns
     for t in range(_U(0), frames, _U(_ROWS)):
-        rows, n = min(_U(_ROWS), frames - t), t * apart
+        rows, n = min(_U(_ROWS), frames - t), t * row_stride
         for k in range(_U(0), _U(size), _U(depth)):
             some = min(_U(depth), _U(size) - k)
-            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * columns, columns, sums, _U(0))
+            _multiply_rows(
+                signal, n + k, row_stride, rows, every, _U(0), some, right, k * columns, columns, sums, _U(0)
+            )
             for c in range(rows * columns):
                 flat[t * columns + c] += sums[c]
 
@@ -446,7 +448,7 @@ def _convolve(
     across, size_out = (width + TILE - 1) // TILE, TILE // 2 if pool else TILE
     for n in range(count):
         row = row_in + n * TILE
-        rows, start, apart = x, row * step, step
+        rows, start, row_stride = x, row * step, step
         if taps.shape[0] > 0:
             known = 0 if n == 0 else 2  # the last two rows of the tiles above
             for i in range(known * _STRIP):  # numba compiles an assignment of slices for two seconds
@@ -454,10 +456,10 @@ def _convolve(
             for i in range(known, POINTS):
                 bounds = limit[row + i, : TILE * across + 2]
                 first_layer(x, (row + i) * step, step, taps, bounds, first[i * _STRIP : (i + 1) * _STRIP])
-            rows, start, apart = first, 0, _STRIP
+            rows, start, row_stride = first, 0, _STRIP
         for tile in range(0, across, _TILES):
             tiles = min(_TILES, across - tile)
-            _forward_rows(rows, start + TILE * tile * channels_in, apart, strip, (TILE * tiles + 2) * channels_in)
+            _forward_rows(rows, start + TILE * tile * channels_in, row_stride, strip, (TILE * tiles + 2) * channels_in)
             _list_channels(strip, tiles, channels_in, listed, counts)
             for i in range(POINTS):
                 _forward_tiles(strip, i, tiles, channels_in, v)

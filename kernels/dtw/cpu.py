@@ -57,15 +57,15 @@ def _path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray
     for i in range(len(x)):
         now[:] = math.inf
         for j in range(low[i], high[i]):
-            apart = 0.0
+            distance = 0.0
             for d in range(x.shape[1]):
-                apart += (x[i, d] - y[j, d]) ** 2
-            apart = math.sqrt(apart)
-            best, kind = before[j + 1] + apart, 0
-            if now[j] + apart < best:
-                best, kind = now[j] + apart, 1
-            if before[j] + apart < best:
-                best, kind = before[j] + apart, 2
+                distance += (x[i, d] - y[j, d]) ** 2
+            distance = math.sqrt(distance)
+            best, kind = before[j + 1] + distance, 0
+            if now[j] + distance < best:
+                best, kind = now[j] + distance, 1
+            if before[j] + distance < best:
+                best, kind = before[j] + distance, 2
             now[j + 1] = best
             steps[i, j - low[i]] = kind
         before, now = now, before
@@ -94,25 +94,25 @@ def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
     columns = len(reference)
     turned = reference.T.copy()
     out = np.empty(count)
-    before, now, apart = np.empty(columns), np.empty(columns), np.empty(columns)
+    before, now, distances = np.empty(columns), np.empty(columns), np.empty(columns)
     for p in range(count):
         for i in range(frames):
-            apart[:] = 0.0
+            distances[:] = 0.0
             for d in range(dimensions):
                 value = patches[p, i, d]
                 row = turned[d]
                 for j in range(columns):
-                    apart[j] += (value - row[j]) ** 2
+                    distances[j] += (value - row[j]) ** 2
             for j in range(columns):
-                apart[j] = math.sqrt(apart[j])
+                distances[j] = math.sqrt(distances[j])
             if i == 0:
-                now[:] = apart
+                now[:] = distances
             else:
                 for j in range(columns):
                     best = before[j]
                     if j >= 3:
                         best = min(best, before[j - 3], now[j - 3])
-                    now[j] = best + apart[j]
+                    now[j] = best + distances[j]
             before, now = now, before
         out[p] = before.min() / frames
     return out
@@ -152,21 +152,21 @@ def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_st
     out = np.empty((len(x_starts) - 1, len(y_starts) - 1))
     for p in range(len(x_starts) - 1):
         for q in range(len(y_starts) - 1):
-            apart = np.empty((x_starts[p + 1] - x_starts[p], y_starts[q + 1] - y_starts[q]))
-            for i in range(apart.shape[0]):
-                for j in range(apart.shape[1]):
+            distances = np.empty((x_starts[p + 1] - x_starts[p], y_starts[q + 1] - y_starts[q]))
+            for i in range(distances.shape[0]):
+                for j in range(distances.shape[1]):
                     equal = 0
                     for book in range(books):
                         equal += x[x_starts[p] + i, book] == y[y_starts[q] + j, book]
-                    apart[i, j] = angles[equal]
-            out[p, q] = _mean_cost(apart)
+                    distances[i, j] = angles[equal]
+            out[p, q] = _mean_cost(distances)
     return out
 
 
 @_jit
-def _mean_cost(apart: np.ndarray) -> float:
+def _mean_cost(distances: np.ndarray) -> float:
     """As `ref.mean_cost`, counting the cells of each path on the way."""
-    rows, columns = apart.shape
+    rows, columns = distances.shape
     cost = np.full(columns + 1, math.inf)
     cells = np.zeros(columns + 1, np.int64)
     cost[0] = 0.0
@@ -180,6 +180,6 @@ def _mean_cost(apart: np.ndarray) -> float:
             if cost[j + 1] < best:
                 best, count = cost[j + 1], cells[j + 1]
             corner, corner_cells = cost[j + 1], cells[j + 1]
-            cost[j + 1] = best + apart[i, j]
+            cost[j + 1] = best + distances[i, j]
             cells[j + 1] = count + 1
     return float(cost[columns] / cells[columns])

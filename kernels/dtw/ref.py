@@ -74,8 +74,8 @@ def path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray)
     step = np.zeros(cost.shape, np.int64)
     for i in range(1, len(x) + 1):
         for j in range(low[i - 1] + 1, high[i - 1] + 1):
-            apart = float(np.sqrt(((x[i - 1] - y[j - 1]) ** 2).sum()))
-            before = [cost[i - 1, j] + apart, cost[i, j - 1] + apart, cost[i - 1, j - 1] + apart]
+            distance = float(np.sqrt(((x[i - 1] - y[j - 1]) ** 2).sum()))
+            before = [cost[i - 1, j] + distance, cost[i, j - 1] + distance, cost[i - 1, j - 1] + distance]
             step[i, j] = int(np.argmin(before))
             cost[i, j] = before[step[i, j]]
     path = []
@@ -98,31 +98,31 @@ def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
         patch: `(frames, dimensions)`. reference: `(more frames, dimensions)`.
     """
     patch, reference = np.asarray(patch, np.float64), np.asarray(reference, np.float64)
-    apart = np.sqrt(((patch[:, None] - reference[None]) ** 2).sum(axis=2))
-    cost = np.full(apart.shape, np.inf)
-    cost[0] = apart[0]
+    distances = np.sqrt(((patch[:, None] - reference[None]) ** 2).sum(axis=2))
+    cost = np.full(distances.shape, np.inf)
+    cost[0] = distances[0]
     for i in range(len(patch)):
         for j in range(len(reference)):
             for a, b in STEPS:
                 if i >= a and j >= b:
-                    cost[i, j] = min(cost[i, j], cost[i - a, j - b] + apart[i, j])
+                    cost[i, j] = min(cost[i, j], cost[i - a, j - b] + distances[i, j])
     return float(cost[-1].min()) / len(patch)
 
 
-def mean_cost(apart: np.ndarray) -> float:
+def mean_cost(distances: np.ndarray) -> float:
     """Return the cheapest path's cost from the first cell to the last, per cell.
 
     Of equally cheap steps back, the one along both sequences comes first, then columns, then rows.
 
     Args:
-        apart: distances `(frames of one sequence, frames of the other)`, at least one each.
+        distances: distances `(frames of one sequence, frames of the other)`, at least one each.
     """
-    rows, columns = apart.shape
+    rows, columns = distances.shape
     cost = np.full((rows + 1, columns + 1), np.inf)
     cost[0, 0] = 0.0
     for i in range(rows):
         for j in range(columns):
-            cost[i + 1, j + 1] = apart[i, j] + min(cost[i, j + 1], cost[i, j], cost[i + 1, j])
+            cost[i + 1, j + 1] = distances[i, j] + min(cost[i, j + 1], cost[i, j], cost[i + 1, j])
     i, j, cells = rows, columns, 1
     while (i, j) != (1, 1):
         before = ((i - 1, j - 1), (i, j - 1), (i - 1, j))

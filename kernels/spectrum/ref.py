@@ -138,15 +138,15 @@ def convergence_distance(spectra: Callable[[Frames], Pairs], resolutions: Sequen
     """
     total = 0.0
     for frames in resolutions:
-        apart = reference_power = logarithmic = 0.0
+        squared_difference = reference_power = logarithmic = 0.0
         entries = 0
         for x, y in spectra(frames):
             x, y = np.maximum(x, floor), np.maximum(y, floor)
-            apart += float(((x - y) ** 2).sum())
+            squared_difference += float(((x - y) ** 2).sum())
             reference_power += float((x**2).sum())
             logarithmic += float(np.abs(np.log(x / y)).sum())
             entries += x.size
-        total += (apart / reference_power) ** 0.5 + logarithmic / entries
+        total += (squared_difference / reference_power) ** 0.5 + logarithmic / entries
     return total / len(resolutions)
 
 

@@ -120,29 +120,29 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
     return out
 
 
-def best_path(alike: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[int, bool]]:
+def best_path(similarities: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[int, bool]]:
     """Choose a frame of the estimate per patch, for the largest similarity.
 
     A later patch begins at a later frame, unless it adds nothing and counts as lost.
 
     Args:
-        alike: float64 `(patches, frames)`, from `similarities`.
+        similarities: float64 `(patches, frames)`, from `similarities`.
         places: the patches' first frames in the reference. radius: of the search in frames.
 
     Returns:
         For each patch the frame, and whether it is lost.
     """
-    count, frames = alike.shape
+    count, frames = similarities.shape
     total, before = np.zeros((count, frames)), np.full((count, frames), -1)
     windows = [slice(max(0, position - radius), min(frames, position + radius + 1)) for position in places]
-    total[0, windows[0]] = alike[0, windows[0]]
+    total[0, windows[0]] = similarities[0, windows[0]]
     for p in range(1, count):
         past, first = total[p - 1], windows[p - 1].start
         best, where = np.full(frames, -np.inf), np.full(frames, -1)
         best[first + 1 :] = np.maximum.accumulate(past[first : frames - 1])
         hits = np.where(past[first : frames - 1] == best[first + 1 :], np.arange(first, frames - 1), -1)
         where[first + 1 :] = np.maximum.accumulate(hits)
-        score = alike[p] + best
+        score = similarities[p] + best
         dropped = past > score
         total[p, windows[p]] = np.where(dropped, past, score)[windows[p]]
         before[p, windows[p]] = np.where(dropped, np.arange(frames), where)[windows[p]]

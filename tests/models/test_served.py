@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from refusals import Containing, refuses
 
-from codec_bench.models import _config, check_served, list_models, load_model, served_words
+from codec_bench.models import _config, check_served, describe_service_end, list_models, load_model
 from codec_bench.models.served import Served
 
 MODELS = {row.name: row for row in list_models()}
@@ -37,8 +37,8 @@ def test_a_part_of_a_cascade_may_be_gone():
 
 @pytest.mark.parametrize(("day", "warned"), [(date(2026, 10, 1), False), (date(2026, 10, 2), True), (AFTER, True)])
 def test_a_shutdown_is_announced_sixty_days_before(day, warned):
-    assert ("2026-12-01" in served_words("gemini-2.5-pro", today=day)) == warned
-    assert served_words("openai-chat", today=day) == ""
+    assert ("2026-12-01" in describe_service_end("gemini-2.5-pro", today=day)) == warned
+    assert describe_service_end("openai-chat", today=day) == ""
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -231,8 +231,8 @@ def _kendall(cells: _Cells) -> Estimate:
     rows, columns = cells.shares
     share = cells.share
     agreeing = _concordant(cells) / cells.items.sum()
-    apart = 1 - rows[cells.row] - columns[cells.column] + share
-    signs = 2 * agreeing - apart
+    discordant = 1 - rows[cells.row] - columns[cells.column] + share
+    signs = 2 * agreeing - discordant
     both, of_x, of_y = float(share @ signs), 1 - float(rows @ rows), 1 - float(columns @ columns)
     scale = math.sqrt(of_x * of_y)
     value = both / scale
@@ -286,8 +286,8 @@ def _mean_absolute(values: np.ndarray, levels: np.ndarray, shares: np.ndarray) -
     below = np.searchsorted(levels, values, "right")
     weight = np.concatenate([[0.0], np.cumsum(shares)])
     moment = np.concatenate([[0.0], np.cumsum(shares * levels)])
-    apart: np.ndarray = values * (2 * weight[below] - weight[-1]) - 2 * moment[below] + moment[-1]
-    return apart
+    distances: np.ndarray = values * (2 * weight[below] - weight[-1]) - 2 * moment[below] + moment[-1]
+    return distances
 
 
 def _mean_unequal(values: np.ndarray, levels: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -307,10 +307,10 @@ def _kappa(cells: _Cells, distance: _Distance) -> Estimate:
     expected = float(rows @ to_rater)
     if expected <= 1e-12:
         return CERTAIN
-    apart = distance.of_pairs(cells.x[cells.row], cells.y[cells.column])
-    seen = float(cells.share @ apart)
+    distances = distance.of_pairs(cells.x[cells.row], cells.y[cells.column])
+    seen = float(cells.share @ distances)
     d_expected = to_rater[cells.row] + to_reference[cells.column] - 2 * expected
-    return 1 - seen / expected, -(apart - seen) / expected + seen / expected**2 * d_expected
+    return 1 - seen / expected, -(distances - seen) / expected + seen / expected**2 * d_expected
 
 
 _FROM_CELLS: Mapping[str, Callable[[_Cells], Estimate]] = {

@@ -309,17 +309,17 @@ def _fit_mapping(metric: Values, points: MetricPoints, mapping: str, level: str,
     coefficients = mapping_of(points.value, points.mos, mapping)
     predicted = np.polynomial.polynomial.polyval(points.value, coefficients)
     errors = np.abs(points.mos - predicted)
-    beyond = np.maximum(0.0, errors - points.ci)
+    excess = np.maximum(0.0, errors - points.ci)
     rmse = math.sqrt(float((errors**2).sum()) / (n - d))
     from scipy.stats import binomtest
 
-    outliers = binomtest(int((beyond > 0).sum()), n)
+    outliers = binomtest(int((excess > 0).sum()), n)
     share_ci = outliers.proportion_ci(method="wilson")
     return Mapped(
         mapping,
         tuple(coefficients.tolist()),
         Coefficient(rmse, *_of_chi_square(rmse, n - d)),
-        math.sqrt(float((beyond**2).sum()) / (n - d)),
+        math.sqrt(float((excess**2).sum()) / (n - d)),
         Coefficient(outliers.statistic, share_ci.low, share_ci.high),
         _pearson(predicted, points.mos),
     )
@@ -454,8 +454,8 @@ def _against(
             p_dependent = adjust(_williams(r, s, _between(x, y, a, b), n))
         share = ((x.outlier_ratio.value or 0.0) + (y.outlier_ratio.value or 0.0)) / 2
         error = math.sqrt(2 * share * (1 - share) / n)
-        apart = abs((x.outlier_ratio.value or 0.0) - (y.outlier_ratio.value or 0.0))
-        p_outliers = adjust(2 * norm.sf(apart / error)) if error else None
+        ratio_difference = abs((x.outlier_ratio.value or 0.0) - (y.outlier_ratio.value or 0.0))
+        p_outliers = adjust(2 * norm.sf(ratio_difference / error)) if error else None
         comparisons.append(
             Against(
                 one.name, other.name, level, mapping, n, pairs, f_rmse, p_rmse, f_star, p_star, z, p_pearson,

@@ -86,8 +86,10 @@ def preference(first: np.ndarray, second: np.ndarray, *, equal_within: float = 0
 
     Higher scores are better; differences up to `equal_within` are `EQUAL`.
     """
-    apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return np.where(np.isnan(apart), np.nan, np.sign(np.where(np.abs(apart) <= equal_within + 1e-12, 0.0, apart)))
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    return np.where(
+        np.isnan(differences), np.nan, np.sign(np.where(np.abs(differences) <= equal_within + 1e-12, 0.0, differences))
+    )
 
 
 def _modes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -287,16 +289,16 @@ def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
 
     It is that of ratings if they share a scale, otherwise of ranks as a share of all. Different labels are 1 apart.
     """
-    apart = np.zeros(len(panel.items))
+    distances = np.zeros(len(panel.items))
     both = np.flatnonzero(~(np.isnan(reference.values) | np.isnan(rater.values)))
     x, y = reference.values[both], rater.values[both]
     if panel.kind == "option":
-        apart[both] = x != y
+        distances[both] = x != y
     elif panel.kind == "rating" and KAPPAS[0] in _inapplicable_coefficients(panel, reference, rater, both):
-        apart[both] = np.abs(middle_ranks(x) - middle_ranks(y))
+        distances[both] = np.abs(middle_ranks(x) - middle_ranks(y))
     else:
-        apart[both] = np.abs(x - y)
-    return apart
+        distances[both] = np.abs(x - y)
+    return distances
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from codec_bench.apps.building.data_set import benchmark_text, card_text, check_benchmark, write_dropped, write_tables
 from codec_bench.apps.building.described import Described
-from codec_bench.apps.building.item import BuildItem, Funnel, Maker
+from codec_bench.apps.building.item import BuildItem, Funnel, ItemMaker
 from codec_bench.apps.building.joined import Joined
 from codec_bench.apps.building.mixtures import Mixtures
 from codec_bench.apps.building.page import write_build_page
@@ -146,7 +146,7 @@ class Built:
         return ""
 
 
-def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
+def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> ItemMaker:
     """Create the maker of a recipe's items; its paths are relative to `folder`."""
     check_benchmark(recipe)
     if isinstance(recipe, SpokenRecipe):
@@ -158,7 +158,7 @@ def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
 
 def build_items(
     recipe: Recipe,
-    maker: Maker,
+    maker: ItemMaker,
     out: Path,
     notify: Callable[[str], None],
     *,
@@ -214,7 +214,7 @@ def build_items(
     return Built(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
 
 
-def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
+def _make(maker: ItemMaker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
     """Make items in threads, a few at a time, and add them to the record.
 
     Items finished before an error are added too.
@@ -256,7 +256,7 @@ def _results(futures: Iterable[Future[BuildItem]]) -> list[BuildItem]:
 
 
 def _write(
-    recipe: Recipe, maker: Maker, keys: list[str], record: Reviewed, out: Path, facts: Mapping[str, Any]
+    recipe: Recipe, maker: ItemMaker, keys: list[str], record: Reviewed, out: Path, facts: Mapping[str, Any]
 ) -> Funnel:
     """Write the finished data set: tables, drops, funnel, definition, card and page."""
     funnel = Funnel.of(record.outcomes(keys), maker.steps)

@@ -1,7 +1,7 @@
 """Prompts for questions, parsers of the replies, and segments of recordings.
 
 Texts from data are fenced by unpredictable marks, so a caption cannot pass for an instruction. A reply that cannot be
-parsed raises `Dropped` with a reason for the funnel; nothing is guessed.
+parsed raises `TryError` with a reason for the funnel; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, TypedDict
 
-from codec_bench.apps.building.item import Dropped, Failure
+from codec_bench.apps.building.item import Failure, TryError
 from codec_bench.apps.building.recipe import Topics
 from codec_bench.benchmark.definition.prompt import render_text
 from codec_bench.messages import Diagnostic
@@ -23,9 +23,9 @@ OTHER = "other"
 """The subject of a question about none of the facts."""
 
 
-def _unreadable(reason: Diagnostic, detail: str) -> Dropped:
+def _unreadable(reason: Diagnostic, detail: str) -> TryError:
     """Build the error of an unreadable reply: a general reason, and the reply."""
-    return Dropped("writing", reason, " ".join(detail.split())[:200])
+    return TryError("writing", reason, " ".join(detail.split())[:200])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _request(prompt: str, texts: Mapping[str, str], **values: Any) -> Request:
 
 
 def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candidate]:
-    """Parse the first `each` questions of a reply; raises Dropped if it has fewer.
+    """Parse the first `each` questions of a reply; raises TryError if it has fewer.
 
     Args:
         facts: what a question may be about, besides `other`.
@@ -103,7 +103,7 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
-    """Parse the first `count` wrong options of a reply; raises Dropped.
+    """Parse the first `count` wrong options of a reply; raises TryError.
 
     Args:
         right: the right option; all must differ from it, and from each other.
@@ -125,7 +125,7 @@ def read_starts(reply: str, count: int) -> list[int]:
         count: the number of lines of the transcript.
 
     Raises:
-        Dropped: the reply is no such list, or not within 1 to `count`.
+        TryError: the reply is no such list, or not within 1 to `count`.
     """
     starts = _list(reply)
     are_integers = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
@@ -186,7 +186,7 @@ def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[S
         starts = (
             list(range(1, len(lines) + 1)) if topics.by is None else read_starts(ask(ask_for_topics(texts)), len(lines))
         )
-    except Dropped as dropped:
+    except TryError as dropped:
         return [Segment(sample, problem=replace(dropped.failure, step="topics"))]
     segments = []
     for number, (first, last) in enumerate(zip(starts, [*(one - 1 for one in starts[1:]), len(lines)]), 1):
@@ -211,7 +211,7 @@ class _TimedLine(TypedDict):
 
 
 def _lines(value: Any) -> Sequence[_TimedLine]:
-    """Parse a transcript's lines with times, a list or its JSON; raises Dropped."""
+    """Parse a transcript's lines with times, a list or its JSON; raises TryError."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
         candidates: list[_TimedLine] = [
@@ -219,8 +219,8 @@ def _lines(value: Any) -> Sequence[_TimedLine]:
             for line in lines or ()
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise Dropped("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}") from error
+        raise TryError("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}") from error
     times = [time for line in candidates for time in (line["start_s"], line["end_s"])]
     if not candidates or times != sorted(times) or times[0] < 0:
-        raise Dropped("topics", Diagnostic("lines_out_of_order"))
+        raise TryError("topics", Diagnostic("lines_out_of_order"))
     return candidates

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.apps.building.item import Dropped
+from codec_bench.apps.building.item import TryError
 from codec_bench.apps.building.recipe_spoken import AudioLimits
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.audio.resample import mono, to_signal
@@ -39,24 +39,24 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
         subject: `sound`, `stem` or `recording`, for the message.
 
     Raises:
-        Dropped: a limit is not met.
+        TryError: a limit is not met.
     """
     seconds = f"{audio.duration_s:.2f} s"
     rate, least = audio.sample_rate_hz, limits.least_rate_hz
     if rate < least:
-        raise Dropped(step, Diagnostic("sound_low_rate", subject=subject), f"{rate} Hz; expected at least {least} Hz")
+        raise TryError(step, Diagnostic("sound_low_rate", subject=subject), f"{rate} Hz; expected at least {least} Hz")
     for wrong, reason in ((audio.duration_s < limits.least_s, "short"), (audio.duration_s > limits.most_s, "long")):
         if wrong:
-            raise Dropped(step, Diagnostic(f"sound_too_{reason}", subject=subject), seconds)
+            raise TryError(step, Diagnostic(f"sound_too_{reason}", subject=subject), seconds)
     check_part(audio, limits, step=step, subject=subject)
     if loudness_lufs(as_mono(audio)) is None:
-        raise Dropped(step, Diagnostic("sound_silent", subject=subject))
+        raise TryError(step, Diagnostic("sound_silent", subject=subject))
     if (pause := longest_pause_s(audio)) > limits.most_silence_s:
-        raise Dropped(step, Diagnostic("sound_long_pause", subject=subject), f"{pause:.2f} s")
+        raise TryError(step, Diagnostic("sound_long_pause", subject=subject), f"{pause:.2f} s")
 
 
 def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check one segment for clipping and silence only; raises Dropped.
+    """Check one segment for clipping and silence only; raises TryError.
 
     Args:
         step, subject: as in `check_sound`.
@@ -64,9 +64,9 @@ def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subjec
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
-        raise Dropped(step, Diagnostic("sound_clipped", subject=subject), f"{100 * clipped:.2f} % of the samples")
+        raise TryError(step, Diagnostic("sound_clipped", subject=subject), f"{100 * clipped:.2f} % of the samples")
     if not audio.num_samples or float(levels.max()) < QUIETEST:
-        raise Dropped(step, Diagnostic("sound_silent", subject=subject))
+        raise TryError(step, Diagnostic("sound_silent", subject=subject))
 
 
 def as_mono(audio: Audio) -> Audio:
@@ -88,7 +88,7 @@ def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> l
     """Scale all parts of one voice by one gain, to a loudness in LUFS over all parts.
 
     Raises:
-        Dropped: at the step `sound`; they are silent, or together too short to measure.
+        TryError: at the step `sound`; they are silent, or together too short to measure.
     """
     full = join_sounds(parts, [0.0] * (len(parts) - 1), parts[0].sample_rate_hz)
     gain = _gain(full, loudness, peak_dbfs)
@@ -100,7 +100,7 @@ def normalise_loudness(audio: Audio, loudness: float, peak_dbfs: float) -> tuple
     scaled = Audio(audio.samples * np.float32(_gain(audio, loudness, peak_dbfs)), audio.sample_rate_hz)
     measured = loudness_lufs(scaled)
     if measured is None:
-        raise Dropped("sound", Diagnostic("too_quiet_to_normalise"))
+        raise TryError("sound", Diagnostic("too_quiet_to_normalise"))
     return scaled, measured
 
 
@@ -108,10 +108,10 @@ def _gain(audio: Audio, loudness: float, peak_dbfs: float) -> float:
     """Return the factor that brings audio to `loudness` (LUFS), within the peak limit.
 
     Raises:
-        Dropped: it is silent or too short to measure.
+        TryError: it is silent or too short to measure.
     """
     level = loudness_lufs(audio)
     peak = float(np.abs(audio.samples).max(initial=0.0))
     if level is None or not peak:
-        raise Dropped("sound", Diagnostic("no_loudness"), f"{audio.duration_s:.2f} s")
+        raise TryError("sound", Diagnostic("no_loudness"), f"{audio.duration_s:.2f} s")
     return min(10 ** ((loudness - level) / 20), 10 ** (peak_dbfs / 20) / peak)

@@ -55,7 +55,7 @@ def write_tables(
 
     Args:
         outcomes: all items in order, with their audio; dropped ones are skipped.
-        columns: as `Maker.columns`.
+        columns: as `ItemMaker.columns`.
         count: usable items.
         size_bytes: of their audio.
     """
@@ -252,7 +252,7 @@ def card_text(
     """Format the README: method, counts, sources, licences, spread of numbers.
 
     Args:
-        facts: as `Maker.facts`, and the versions of the tools.
+        facts: as `ItemMaker.facts`, and the versions of the tools.
         numbers: the values of the numeric columns.
         review: a sentence on the review by people, or empty.
     """

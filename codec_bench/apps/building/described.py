@@ -26,7 +26,15 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import BuildItem, Dropped, Maker, choose_concurrency, make_rng, try_item, with_audio
+from codec_bench.apps.building.item import (
+    BuildItem,
+    ItemMaker,
+    TryError,
+    choose_concurrency,
+    make_rng,
+    try_item,
+    with_audio,
+)
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -59,7 +67,7 @@ class _Question:
     choices: tuple[str, ...] = ()
 
 
-class Described(Maker):
+class Described(ItemMaker):
     """Makes the questions of a recipe, whose paths are relative to `folder`.
 
     Raises:
@@ -171,10 +179,10 @@ class Described(Maker):
         groups = {"group": str(values.get(group) or "none")} if group else {}
 
         def attempt(turn: int) -> tuple[dict[str, Any], Audio]:
-            """Make row and audio at try `turn`; raises Dropped."""
+            """Make row and audio at try `turn`; raises TryError."""
             if segment.problem:
                 problem = segment.problem
-                raise Dropped(problem.step, problem.reason, problem.detail, last=True)
+                raise TryError(problem.step, problem.reason, problem.detail, last=True)
             audio = self._read_audio(segment)
             with with_audio(audio):
                 row = self._try(key, segment, number, values, turn)
@@ -192,21 +200,21 @@ class Described(Maker):
         return try_item(key, groups, self.recipe.retries + 1, attempt)
 
     def _read_audio(self, segment: Segment) -> Audio:
-        """Read the audio of a segment; raises Dropped if it is unreadable or empty."""
+        """Read the audio of a segment; raises TryError if it is unreadable or empty."""
         sample = segment.sample
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
         except AudioError as error:
-            raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message), last=True) from error
+            raise TryError("reading", Diagnostic("recording_unreadable"), str(error.message), last=True) from error
         rate = audio.sample_rate_hz
         end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
         excerpt = audio.samples[:, round(segment.start_s * rate) : end]
         if not excerpt.size:
-            raise Dropped("reading", Diagnostic("segment_beyond_end"), segment.key, last=True)
+            raise TryError("reading", Diagnostic("segment_beyond_end"), segment.key, last=True)
         return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
-        """Make and check one question: the row of the data set; raises Dropped.
+        """Make and check one question: the row of the data set; raises TryError.
 
         Args:
             number: of the question about the segment.
@@ -216,9 +224,9 @@ class Described(Maker):
         try:
             description = render_text(self.recipe.description, values, "the description")
         except UserError as error:
-            raise Dropped("description", Diagnostic("description_without_value"), error.message, last=True) from error
+            raise TryError("description", Diagnostic("description_without_value"), error.message, last=True) from error
         if not description:
-            raise Dropped("description", Diagnostic("nothing_known"), last=True)
+            raise TryError("description", Diagnostic("nothing_known"), last=True)
         random = make_rng(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
@@ -250,17 +258,17 @@ class Described(Maker):
             turn: number of the try.
 
         Raises:
-            Dropped: the class is unknown, or a wording lacks a value.
+            TryError: the class is unknown, or a wording lacks a value.
         """
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
-            raise Dropped("description", Diagnostic("none_of_the_classes"), str(held), last=True)
+            raise TryError("description", Diagnostic("none_of_the_classes"), str(held), last=True)
         wording = self._wordings[int(random.integers(len(self._wordings)))]
         try:
             question = render_text(wording, values, "a wording of the question")
         except UserError as error:
-            raise Dropped("description", Diagnostic("question_without_value"), error.message, last=True) from error
+            raise TryError("description", Diagnostic("question_without_value"), error.message, last=True) from error
         others = [name for name in self._classes if name != right]
         if classes.others == "random":
             picked = random.permutation(len(others))[: classes.options - 1]
@@ -292,7 +300,7 @@ class Described(Maker):
             `rule`, `judge`, or `none` if the recipe has no judge.
 
         Raises:
-            Dropped: the answer is wrong.
+            TryError: the answer is wrong.
         """
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
@@ -302,23 +310,23 @@ class Described(Maker):
         request = ask_for_check(description, question.question, question.choices, question.answer)
         verdict = read_yes_no(self._ask_model("judge", request, turn, "judge"))
         if verdict.reason is not None:
-            raise Dropped("judge", Diagnostic("judge_undecided"), verdict.reason)
+            raise TryError("judge", Diagnostic("judge_undecided"), verdict.reason)
         if not verdict.values["score"]:
-            raise Dropped("judge", Diagnostic("judge_rejects"), f"{question.question} {question.answer}")
+            raise TryError("judge", Diagnostic("judge_rejects"), f"{question.question} {question.answer}")
         return "judge"
 
     def _follow_rule(self, question: _Question, fact: Fact, values: Mapping[str, Any]) -> None:
-        """Raise Dropped unless the answer names the measured value, and no other."""
+        """Raise TryError unless the answer names the measured value, and no other."""
         if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
-            raise Dropped("rule", Diagnostic("difference_too_small"), question.question)
+            raise TryError("rule", Diagnostic("difference_too_small"), question.question)
         right = str(values.get(fact.column))
         named = {value for value in self._values[question.about] if _names(question.answer, value)}
         if named != {right}:
             names_text = " and ".join(sorted(named)) or "none of them"
-            raise Dropped("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
+            raise TryError("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
-        """Return a model's reply to a request; raises Dropped for an error.
+        """Return a model's reply to a request; raises TryError for an error.
 
         Args:
             name: the model's role: `writer`, `judge` or `topics`.
@@ -327,7 +335,7 @@ class Described(Maker):
         """
         answer = self._asking.ask(self._models[name], request, draw=draw)
         if answer.status != "ok" or not answer.text:
-            raise Dropped(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status)
+            raise TryError(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status)
         return answer.text
 
 

@@ -27,7 +27,7 @@ class Failure:
         step: one of the maker's steps.
         reason: the code that the funnel counts by.
         detail: particular to this item, such as a transcript.
-        value: the failed number, such as an error rate (`Maker.rate`); less is better.
+        value: the failed number, such as an error rate (`ItemMaker.rate`); less is better.
         groups: as `BuildItem.groups`, where it differs between tries, such as the voice.
     """
 
@@ -38,7 +38,7 @@ class Failure:
     groups: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
-class Dropped(Exception):
+class TryFailed(Exception):
     """A try at an item failed; raised by the steps of a maker.
 
     The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`with_audio`).
@@ -80,7 +80,7 @@ class BuildItem:
         return self.row is not None
 
 
-class Maker:
+class ItemMaker:
     """Interface of the makers: each makes the items of one kind of recipe.
 
     Args:
@@ -121,10 +121,10 @@ class Maker:
 
 @contextmanager
 def with_audio(sound: Audio) -> Iterator[None]:
-    """Attach this audio to `Dropped` raised inside, for listening."""
+    """Attach this audio to `TryFailed` raised inside, for listening."""
     try:
         yield
-    except Dropped as dropped:
+    except TryFailed as dropped:
         dropped.sound = dropped.sound or sound
         raise
 
@@ -140,7 +140,7 @@ def try_item(
 
     Args:
         groups: as `BuildItem.groups`; a try may set them.
-        attempt: makes row and audio at the try of this number, from 0; it may raise `Dropped`.
+        attempt: makes row and audio at the try of this number, from 0; it may raise `TryFailed`.
         by: the group that differs between tries, such as the voice.
     """
     failures: list[Failure] = []
@@ -148,7 +148,7 @@ def try_item(
     for number in range(tries):
         try:
             row, sound = attempt(number)
-        except Dropped as dropped:
+        except TryFailed as dropped:
             failures.append(replace(dropped.failure, groups={by: groups[by]}) if by in groups else dropped.failure)
             material = dropped.sound or material
             if dropped.last:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalise_loudness
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, make_rng, try_item, with_audio
+from codec_bench.apps.building.item import BuildItem, Failure, TryError, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import AudioLimits, JoinedRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, source_facts, text_digest
@@ -60,7 +60,7 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
 
 def speech_of_item(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
     """Return lines, stem and question of an item; raises as `lines_of`."""
-    return [line.spoken for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
+    return [line.spoken for line in lines_of(key, text, recipe)], [str(text.recording), text.question]
 
 
 def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
@@ -105,7 +105,7 @@ def write_script(
     if recipe.recorded is None:
         raise UserError("options_synthesised", hint="a script sheet is for recipes with 'recorded'")
     check_line(recipe)
-    texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
+    texts = read_texts(recipe.texts, folder, recording=recipe.stems.column, limit=recipe.limit)
     readers, excluded = readers_of(texts, recipe), Counter[str]()
     speech_of = partial(speech_of_item, recipe=recipe)
     twins = twins_of(texts, speech_of, recipe.checks, recipe.language) if recipe.duplicates == "drop" else {}
@@ -156,7 +156,7 @@ class Joined(SpeechMaker):
         self._stems = _find_folder(recipe.stems.folder, folder, "stems")
         self._lines = _find_folder(recipe.recorded.folder, folder, "recordings") if recipe.recorded else None
         self._files = _list_recordings(self._lines) if self._lines else {}
-        texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
+        texts = read_texts(recipe.texts, folder, recording=recipe.stems.column, limit=recipe.limit)
         self._readers = readers_of(texts, recipe)
         super().__init__(recipe, texts, folder, load)
         self.columns = {
@@ -178,17 +178,17 @@ class Joined(SpeechMaker):
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
-            stem = self._stem(text)
+            question_audio = self._read_question(text)
         except Unspeakable as problem:
             return BuildItem(key, groups, (Failure("text", problem.reason, problem.detail),))
-        except Dropped as dropped:
+        except TryError as dropped:
             return BuildItem(key, groups, (dropped.failure,))
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
             read = self._synthesise_lines(key, lines, number) if self.voices else self._read_recordings(key, lines)
-            with with_audio(self._join([stem, *read.sounds])):
-                return self._join_and_check(key, text, lines, stem, read)
+            with with_audio(self._join([question_audio, *read.sounds])):
+                return self._join_and_check(key, text, lines, question_audio, read)
 
         return try_item(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
 
@@ -204,20 +204,20 @@ class Joined(SpeechMaker):
             return self._readers[key]
         return self.voices.voices[self.voices.order(self.recipe.seed, key, number)[0]].name
 
-    def _stem(self, text: Text) -> Audio:
-        path = self._stems / (text.stem or "")
-        if not text.stem or not path.is_file():
-            raise Dropped("stem", Diagnostic("stem_missing"), str(text.stem or "there is no path"))
+    def _read_question(self, text: Text) -> Audio:
+        path = self._stems / (text.recording or "")
+        if not text.recording or not path.is_file():
+            raise TryError("stem", Diagnostic("stem_missing"), str(text.recording or "there is no path"))
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _read_recordings(self, key: str, lines: Sequence[Line]) -> Read:
-        """Read the recordings of an item's lines; raises Dropped if one is missing."""
+        """Read the recordings of an item's lines; raises TryError if one is missing."""
         sounds = []
         for line in lines:
             paths = self._files.get(line.file, [])
             if len(paths) != 1:
                 wrong = Diagnostic("recording_twice") if paths else Diagnostic("recording_missing")
-                raise Dropped("recording", wrong, line.file)
+                raise TryError("recording", wrong, line.file)
             sounds.append(_read(paths[0], self.recipe.checks, "recording", "recording"))
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
@@ -235,14 +235,17 @@ class Joined(SpeechMaker):
         return Read(sounds, self.voices.voices[voice].name, provenance)
 
     def _join_and_check(
-        self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
+        self, key: str, text: Text, lines: Sequence[Line], question_audio: Audio, read: Read
     ) -> tuple[dict[str, Any], Audio]:
-        """Join stem and options, and check the recording: row and audio; raises Dropped."""
+        """Join stem and options, and check the recording: row and audio; raises TryError."""
         recipe = self.recipe
-        parts = [normalise_loudness(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
+        parts = [
+            normalise_loudness(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0]
+            for sound in (question_audio, *read.sounds)
+        ]
         full, level = normalise_loudness(self._join(parts), recipe.loudness_lufs, recipe.peak_dbfs)
         checked, checks = self.inspect(full, [(line.spoken, segment) for line, segment in zip(lines, parts[1:])])
-        hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (stem, *read.sounds, full)]
+        hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (question_audio, *read.sounds, full)]
         licence = recipe.recorded.licence if recipe.recorded else "synthesised"
         script = "\n".join(line.spoken for line in lines)
         provenance = {
@@ -262,7 +265,7 @@ class Joined(SpeechMaker):
             "level": text.group,
             "said": script,
             "reader": read.reader,
-            "stem": text.stem,
+            "stem": text.recording,
             **checked,
             "loudness_lufs": round(level, 3),
             "duration_s": round(full.duration_s, 6),
@@ -286,26 +289,26 @@ def _find_folder(name: str, folder: Path, subject: str) -> Path:
 
 
 def _read(path: Path, limits: AudioLimits, step: str, subject: str) -> Audio:
-    """Read a recording as mono; raises Dropped at `step` if it is outside the limits."""
+    """Read a recording as mono; raises TryError at `step` if it is outside the limits."""
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
-        raise Dropped(step, Diagnostic("sound_unreadable", subject=subject), str(error.message)) from error
+        raise TryError(step, Diagnostic("sound_unreadable", subject=subject), str(error.message)) from error
     try:
         check_sound(audio, limits, step=step, subject=subject)
-    except Dropped as dropped:
+    except TryError as dropped:
         failure = dropped.failure
-        raise Dropped(step, failure.reason, f"{path.name} {failure.detail}".strip()) from dropped
+        raise TryError(step, failure.reason, f"{path.name} {failure.detail}".strip()) from dropped
     return audio
 
 
 def _list_recordings(folder: Path) -> dict[str, list[Path]]:
     """List the audio files under a folder by their names without the ending."""
-    by_stem: dict[str, list[Path]] = defaultdict(list)
+    files_by_name: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in ENDINGS:
-            by_stem[path.stem].append(path)
-    return by_stem
+            files_by_name[path.stem].append(path)
+    return files_by_name
 
 
 def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:

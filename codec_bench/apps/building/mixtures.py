@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import BuildItem, Dropped, Maker, make_rng, try_item, with_audio
+from codec_bench.apps.building.item import BuildItem, ItemMaker, TryError, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe import MixtureRecipe, QuestionSpec
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -90,7 +90,7 @@ def mix(
         gap_db: by how much the first sound is louder than the second, in LU.
 
     Raises:
-        Dropped: a sound has no loudness, or too little of it.
+        TryError: a sound has no loudness, or too little of it.
     """
     levels = [_level(sound, rate_hz, which) for sound, which in ((first, "first"), (second, "second"))]
     gains_db = [mean_lufs + gap_db / 2 - levels[0], mean_lufs - gap_db / 2 - levels[1]]
@@ -121,13 +121,13 @@ def _factor(gain_db: float) -> float:
 
 
 def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
-    """Return the loudness in LUFS; raises Dropped if it is too low."""
+    """Return the loudness in LUFS; raises TryError if it is too low."""
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
-        raise Dropped("loudness", Diagnostic("no_loudness"), f"the {which} sound")
+        raise TryError("loudness", Diagnostic("no_loudness"), f"the {which} sound")
     if level < LOWEST_LUFS:
         level_text = f"the {which} sound has {level:.1f} LUFS"
-        raise Dropped("loudness", Diagnostic("too_quiet_to_raise"), level_text)
+        raise TryError("loudness", Diagnostic("too_quiet_to_raise"), level_text)
     return level
 
 
@@ -142,7 +142,7 @@ def place_sounds(
         pause: samples between sounds that do not overlap.
 
     Raises:
-        Dropped: the sounds are too short to overlap in part.
+        TryError: the sounds are too short to overlap in part.
     """
     if overlap == "full":
         first_ahead = lengths[0] >= lengths[1]
@@ -155,12 +155,12 @@ def place_sounds(
         # The later sound begins within the earlier one, and ends after it.
         low, high = max(1, earlier - later + 1), earlier - 1
         if low > high:
-            raise Dropped("overlap", Diagnostic("too_short_to_overlap"))
+            raise TryError("overlap", Diagnostic("too_short_to_overlap"))
         offset = int(random.integers(low, high + 1))
     return offset if first_ahead else -offset
 
 
-class Mixtures(Maker):
+class Mixtures(ItemMaker):
     """Makes the mixtures of a recipe, whose paths are relative to `folder`.
 
     Raises:
@@ -216,12 +216,12 @@ class Mixtures(Maker):
         return self._active_questions()[row["about"]].least / abs(difference)
 
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
-        """Draw and mix one pair: the row with its question, and the audio; raises Dropped."""
+        """Draw and mix one pair: the row with its question, and the audio; raises TryError."""
         random = make_rng(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
         if chosen[0].audio == chosen[1].audio or np.array_equal(signals[0], signals[1]):
-            raise Dropped("pair", Diagnostic("mixed_with_itself"), chosen[0].id)
+            raise TryError("pair", Diagnostic("mixed_with_itself"), chosen[0].id)
         parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
         mixture = self._mix([segment for segment, _ in parts], overlap, random)
@@ -241,21 +241,21 @@ class Mixtures(Maker):
         try:
             return clip.fitted(self.recipe.rate_hz)[0].read().samples[0]
         except AudioError as error:
-            raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
+            raise TryError("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Draw an excerpt with fades, and its start; Dropped if the signal is too short."""
+        """Draw an excerpt with fades, and its start; TryError if the signal is too short."""
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
             lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
-            raise Dropped("length", Diagnostic("shorter_than_excerpt"), lasts)
+            raise TryError("length", Diagnostic("shorter_than_excerpt"), lasts)
         length = int(random.integers(least, most + 1))
         start = int(random.integers(0, signal.size - length + 1))
         return excerpt(signal, start, length, round(limits.fade_s * rate)), start
 
     def _mix(self, parts: Sequence[np.ndarray], overlap: str, random: np.random.Generator) -> Mixture:
-        """Draw level difference and offset of two sounds, and mix them; raises Dropped."""
+        """Draw level difference and offset of two sounds, and mix them; raises TryError."""
         recipe = self.recipe
         gap_db, ahead = recipe.gap_db.sample(random), bool(random.integers(2))
         pause = max(0, round(recipe.pause_s.sample(random) * recipe.rate_hz))
@@ -264,13 +264,13 @@ class Mixtures(Maker):
         return mix(parts[0], parts[1], recipe.rate_hz, gap_db=gap_db, offset_samples=offset_samples, **levels)
 
     def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
-        """Draw a question that listening can answer; Dropped if no difference is large."""
+        """Draw a question that listening can answer; TryError if no difference is large."""
         differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
             difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
             with with_audio(Audio(mixture.samples, self.recipe.rate_hz)):
-                raise Dropped("question", Diagnostic("differences_too_small"), difference_text)
+                raise TryError("question", Diagnostic("differences_too_small"), difference_text)
         about = sorted(askable)[int(random.integers(len(askable)))]
         wordings = askable[about].wordings
         names = (self.recipe.first.is_what, self.recipe.second.is_what)

@@ -191,7 +191,7 @@ class Questions(Strict):
     ahead: QuestionSpec | None = None
 
     @model_validator(mode="after")
-    def _some(self) -> Questions:
+    def _check_any(self) -> Questions:
         if self.louder is None and self.ahead is None:
             raise invalid_value("any_of_fields", fields=["louder", "ahead"])
         return self

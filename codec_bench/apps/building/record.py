@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.item import BuildItem, Failure, Maker
+from codec_bench.apps.building.item import BuildItem, Failure, ItemMaker
 from codec_bench.apps.building.recipe_base import UNIT, BaseRecipe
 from codec_bench.audio.clip import bytes_digest
 from codec_bench.messages import Diagnostic, from_codes, read, to_codes
@@ -127,7 +127,7 @@ class Distinct:
     id of the first of them.
     """
 
-    def __init__(self, record: BuildRecord, maker: Maker, keys: Sequence[str], recipe: BaseRecipe) -> None:
+    def __init__(self, record: BuildRecord, maker: ItemMaker, keys: Sequence[str], recipe: BaseRecipe) -> None:
         self._record, self._keeps = record, recipe.duplicates == "keep"
         self.sound_bytes = record.sound_bytes
         unit = recipe.form.unit

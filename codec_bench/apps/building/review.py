@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.item import BuildItem, Failure, Maker
+from codec_bench.apps.building.item import BuildItem, Failure, ItemMaker
 from codec_bench.apps.building.record import FOLDER, Distinct
 from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files
@@ -118,7 +118,9 @@ def _dropped(item: BuildItem, reason: Diagnostic, detail: str) -> BuildItem:
     return BuildItem(item.key, item.groups, failures, material=item.sound)
 
 
-def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path, title: str, seed: int) -> list[Path]:
+def write_sheets(
+    record: Reviewed, maker: ItemMaker, keys: Sequence[str], out: Path, title: str, seed: int
+) -> list[Path]:
     """Write sheets of all usable questions without a review, `EACH` at most on one.
 
     Args:

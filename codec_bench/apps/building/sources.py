@@ -156,7 +156,7 @@ class Text:
         group: for the funnel.
         fields: further values for the template.
         turns: of its dialogue; empty without one.
-        stem: the path of its recording, or None.
+        recording: the path of its recording, or None.
     """
 
     question: str
@@ -165,7 +165,7 @@ class Text:
     group: str | None
     fields: Mapping[str, str]
     turns: tuple[DialogueTurn, ...] = ()
-    stem: str | None = None
+    recording: str | None = None
 
     def dialogue(self) -> str:
         """A hash of the dialogue, equal for all rows with the same dialogue."""
@@ -210,13 +210,13 @@ def text_digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
-def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, limit: int | None = None) -> Texts:
+def read_texts(source: TextSource, folder: Path, *, recording: str | None = None, limit: int | None = None) -> Texts:
     """Read the rows of a text source: questions, choices, answers, dialogues.
 
     Args:
         source: data and columns, as in the recipe.
         folder: the recipe's folder, from which the data path is resolved.
-        stem: the column with the paths of recordings.
+        recording: the column with the paths of recordings.
         limit: read at most this many rows.
 
     Raises:
@@ -225,7 +225,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     table = open_table(
         located(source.data, folder), config=source.config, split=source.split, revision=source.revision, limit=limit
     )
-    named = (*source.columns, *([stem] if stem else []))
+    named = (*source.columns, *([recording] if recording else []))
     if missing := [name for name in named if name not in table.columns]:
         raise UserError(
             "texts_lack_columns",
@@ -237,7 +237,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     for key, row in table:
         problem = as_reason(row_problem(row), "unusable_row")
         try:
-            rows[key.replace("/", "-")] = _read_text(row, source, stem) if problem is None else problem
+            rows[key.replace("/", "-")] = _read_text(row, source, recording) if problem is None else problem
         except BadRow as bad:
             rows[key.replace("/", "-")] = of_error(bad)
     if not rows:
@@ -245,7 +245,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     return Texts(table.name, table.revision, source.licence, rows)
 
 
-def _read_text(row: Mapping[str, Any], source: TextSource, stem: str | None) -> Text:
+def _read_text(row: Mapping[str, Any], source: TextSource, recording: str | None) -> Text:
     """Build the question of a row, with its options, answer and turns."""
     choices = _choices(row, source.choices)
     return Text(
@@ -255,7 +255,7 @@ def _read_text(row: Mapping[str, Any], source: TextSource, stem: str | None) -> 
         group=_cell(row, source.group) or None,
         fields={name: _cell(row, column) for name, column in source.fields.items()},
         turns=() if source.dialogue is None else parse_turns(row[source.dialogue.column], source.dialogue),
-        stem=_cell(row, stem) if stem else None,
+        recording=_cell(row, recording) if recording else None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, choose_concurrency, make_rng
+from codec_bench.apps.building.item import BuildItem, Failure, ItemMaker, TryError, choose_concurrency, make_rng
 from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, RecipeVoice, SpokenRecipe, Used, VoiceList
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.wording import Unspeakable
@@ -109,7 +109,7 @@ class VoicesOf:
 
         def rate_of(index: int) -> int | None:
             for text in texts:
-                with suppress(Dropped):
+                with suppress(TryError):
                     return self.synthesise(text, index, 0).sample_rate_hz
             return None
 
@@ -120,7 +120,7 @@ class VoicesOf:
         """Synthesise a text by voice `index` as mono; `again` counts repetitions.
 
         Raises:
-            Dropped: at the step `synthesis`.
+            TryError: at the step `synthesis`.
         """
         fields: dict[str, Any] = {"text": text, "language": self._language, **self.voices[index].fields}
         fields |= self._prompts[index]
@@ -129,9 +129,9 @@ class VoicesOf:
         request = Request(text, fields=fields, wants="audio")
         answer = self._asking.ask(self._models[index], request, draw=again)
         if answer.status != "ok":
-            raise Dropped("synthesis", Diagnostic("synthesis_error"), answer.reason or answer.status)
+            raise TryError("synthesis", Diagnostic("synthesis_error"), answer.reason or answer.status)
         if answer.audio is None or not answer.audio.num_samples:
-            raise Dropped("synthesis", Diagnostic("synthesis_without_sound"))
+            raise TryError("synthesis", Diagnostic("synthesis_without_sound"))
         return as_mono(answer.audio)
 
 
@@ -188,16 +188,16 @@ class Floors:
         """Return the scores of audio by metric, if all reach their minimum.
 
         Raises:
-            Dropped: at the step `quality`; a score is too low, or missing.
+            TryError: at the step `quality`; a score is too low, or missing.
         """
         scores = {}
         for name, floor in self._floors.items():
             with self._lock:
                 score = self._loaded[name](estimate=[audio], language=self._language)[0][name]
             if score.status != "ok" or score.value is None:
-                raise Dropped("quality", Diagnostic("floor_without_score", metric=name), score.reason or score.status)
+                raise TryError("quality", Diagnostic("floor_without_score", metric=name), score.reason or score.status)
             if score.value < floor:
-                raise Dropped("quality", Diagnostic("below_floor", metric=name, floor=floor), f"{score.value:.3f}")
+                raise TryError("quality", Diagnostic("below_floor", metric=name, floor=floor), f"{score.value:.3f}")
             scores[name] = round(float(score.value), 6)
         return scores
 
@@ -246,7 +246,7 @@ class ReadBack:
             parts: spoken text and audio of each part.
 
         Raises:
-            Dropped: at the step `recognition`; the recogniser failed, or the error rate over all parts is too high.
+            TryError: at the step `recognition`; the recogniser failed, or the error rate over all parts is too high.
         """
         name = model.info.name
         transcripts = [self._transcript(model, audio, text) for text, audio in parts]
@@ -260,7 +260,7 @@ class ReadBack:
             rate_text = "no rate" if rate is None else f"{100 * rate:.1f} %"
             wrong = [transcript for transcript, one in zip(transcripts, compared) if one.counts.errors] or transcripts
             detail = f"{name}, {rate_text}: {' / '.join(wrong)}"
-            raise Dropped("recognition", Diagnostic("read_back_differs"), detail, rate)
+            raise TryError("recognition", Diagnostic("read_back_differs"), detail, rate)
         protocol = self._rule.protocol(self._language)
         return {
             "recogniser": name,
@@ -271,12 +271,12 @@ class ReadBack:
         }
 
     def _transcript(self, model: Model, audio: Audio, expected: str) -> str:
-        """Transcribe audio, whose request is identified by `expected`; raises Dropped."""
+        """Transcribe audio, whose request is identified by `expected`; raises TryError."""
         request = Request(expected, fields={"audio": Clip(audio), "language": self._language})
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
             why = f"{model.info.name}: {answer.reason or answer.status}"
-            raise Dropped("recognition", Diagnostic("recogniser_error"), why)
+            raise TryError("recognition", Diagnostic("recogniser_error"), why)
         return answer.text or ""
 
 
@@ -312,7 +312,7 @@ def twins_of(
     return twins
 
 
-class SpeechMaker(Maker):
+class SpeechMaker(ItemMaker):
     """The base of speech makers; they add `steps`, `columns` and abstract methods.
 
     Raises:
@@ -398,7 +398,7 @@ class SpeechMaker(Maker):
             The columns `checked_columns` of the row, and the provenance of the checks.
 
         Raises:
-            Dropped: at the step `quality` or `recognition`.
+            TryError: at the step `quality` or `recognition`.
         """
         scores = self._floors.check(full)
         readings = [self._read_back.check(model, parts) for model in self._read_back.models]

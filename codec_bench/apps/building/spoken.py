@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalise_loudness
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, make_rng, try_item, with_audio
+from codec_bench.apps.building.item import BuildItem, Failure, TryError, make_rng, try_item, with_audio
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
 from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
@@ -74,7 +74,7 @@ class SpokenTexts(SpeechMaker):
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
-            """Synthesise and check at try `number`: row and audio; raises Dropped."""
+            """Synthesise and check at try `number`: row and audio; raises TryError."""
             parts = self._parts(key, text, lines, number)
             groups["voice"] = self._named(parts)
             raw = [self.voices.synthesise(segment.text, segment.voice, segment.again) for segment in parts]
@@ -101,11 +101,11 @@ class SpokenTexts(SpeechMaker):
                     yield self._lines(text)[0][1]
 
     def _at_rate(self, sound: Audio) -> Audio:
-        """Check a sound for clipping, and resample it to the common rate; raises Dropped."""
+        """Check a sound for clipping, and resample it to the common rate; raises TryError."""
         check_part(sound, self.recipe.checks)
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
-            raise Dropped(
+            raise TryError(
                 "sound", Diagnostic("sound_low_rate", subject="sound"), f"{source_hz} Hz; the items have {rate} Hz"
             )
         return to_rate(sound, rate)
@@ -158,7 +158,7 @@ class SpokenTexts(SpeechMaker):
     def _checked(
         self, text: Text, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[dict[str, Any], Audio]:
-        """Level, join and check the parts of an item: row and audio; raises Dropped.
+        """Level, join and check the parts of an item: row and audio; raises TryError.
 
         Args:
             raw: the audio of each part, as synthesised.

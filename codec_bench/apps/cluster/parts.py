@@ -54,7 +54,7 @@ class PartFolders:
     def known(self, shards: Sequence[Shard]) -> list[Shard]:
         """Return the finished shards, by their marks."""
         for shard in shards:
-            for folder in self._tried(shard):
+            for folder in self._attempts(shard):
                 if (folder / MARK).is_file() and (folder / DATABASE).is_file() and read_part(folder).finished:
                     self._finished[shard] = folder
         return list(self._finished)
@@ -67,10 +67,10 @@ class PartFolders:
         """
         if shard.of != self.of:
             return self.out / "pieces" / f"{shard.number}-{shard.of}"
-        tried = self._tried(shard)
-        if not tried:
+        attempts = self._attempts(shard)
+        if not attempts:
             return self._parts / str(shard.number)
-        return self._parts / f"{shard.number}.{len(tried) + 1}" if fresh else tried[-1]
+        return self._parts / f"{shard.number}.{len(attempts) + 1}" if fresh else attempts[-1]
 
     def finish(self, shard: Shard, folder: Path) -> None:
         """Note that a shard is finished in a folder."""
@@ -95,7 +95,7 @@ class PartFolders:
     def _parts(self) -> Path:
         return self.out / "parts"
 
-    def _tried(self, shard: Shard) -> list[Path]:
+    def _attempts(self, shard: Shard) -> list[Path]:
         first = self._parts / str(shard.number)
         later = sorted(self._parts.glob(f"{shard.number}.*"), key=lambda path: int(path.suffix[1:]))
         return [*([first] if first.is_dir() else []), *later]

@@ -138,7 +138,7 @@ class Conversation(Strict):
     backchannels: tuple[float, ...] = ()
 
     @model_validator(mode="after")
-    def _something(self) -> Conversation:
+    def _check_content(self) -> Conversation:
         """Validate that it has turns, silence or a recording, and only one of them."""
         if [bool(self.turns), self.silence_s is not None, self.recording is not None].count(True) != 1:
             raise invalid_value("one_of_fields", fields=["turns", "silence_s", "recording"])
@@ -207,7 +207,7 @@ class Script(Strict):
     draw: tuple[DrawnConversations, ...] = ()
 
     @model_validator(mode="after")
-    def _some(self) -> Script:
+    def _check_conversations(self) -> Script:
         """Validate that the script has conversations, and ids that differ."""
         if not self.conversations and not self.draw:
             raise invalid_value("one_of_fields", fields=["conversations", "draw"])

@@ -3,7 +3,7 @@
 Which file to open
     `api.py`        the verb `judge_check`: sounds and texts with known answers for a judge, and its score.
     `sounds.py`     the generated sounds with true statements, and the questions about them.
-    `planted.py`    answers of known quality (`planted.yaml`), for the rubrics of judges of texts.
+    `injected.py`   answers of known quality (`injected.yaml`), for the rubrics of judges of texts.
     `figures.py`    benchmarks of all questions; figures from replies: Youden's J, changed verdicts, biases,
                     refusals. `words.py` describes them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.

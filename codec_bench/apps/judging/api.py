@@ -16,8 +16,8 @@ from typing import Any
 from codec_bench.api.executors import show_progress
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.figures import QuestionPlan, read_replies, write_questions
+from codec_bench.apps.judging.injected import has_columns_for, text_rubrics
 from codec_bench.apps.judging.page import write_check_page
-from codec_bench.apps.judging.planted import has_columns_for, text_rubrics
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.benchmark.definition.loader import is_path

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS, RIGHT, Planted, planted
+from codec_bench.apps.judging.injected import BETTER, KINDS, LENGTHS, RIGHT, InjectedAnswer, injected_answers
 from codec_bench.apps.judging.sounds import Claim, JudgeQuestion, claims
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.definition.schema import Parameters
@@ -39,7 +39,7 @@ YES, FIRST, LONG, HIGH, MIDDLE = "yes", "the first", "the longer", "high marks",
 Case = tuple[str, float]
 """A unit and a value."""
 VERSION = 1
-"""Of the sounds, claims and planted answers; another one is another test."""
+"""Of the sounds, claims and injected answers; another one is another test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class JudgeReply:
     """A judge's reply to a question.
 
     Args:
-        verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if unreadable.
+        verdict: of a claim, whether it says yes, or A; of a injected answer, its mark; None if unreadable.
         first: of a rubric for two answers, the first one's lead; None for other rubrics.
     """
 
@@ -98,7 +98,7 @@ def of_texts(
     Args:
         replies, date, served: as `of_sounds`.
         span: the range of the rubric.
-        prefers: the rubric prefers planted answer or reference; a perfect judge calls right answers equal.
+        prefers: the rubric prefers injected answer or reference; a perfect judge calls right answers equal.
     """
     perfect = [0.0 if prefers and kind in RIGHT else float(kind in RIGHT) * 2 - 1 for kind in KINDS]
     usual, middles = sum(perfect) / len(perfect), sum(value == 0 for value in perfect) / len(perfect)
@@ -211,7 +211,7 @@ class QuestionPlan:
 def write_questions(folder: Path, plan: QuestionPlan) -> list[Path]:
     """Write the questions as benchmarks; returns their folders."""
     written = [_write_claims(folder / HEARING, plan)] if plan.kinds else []
-    return written + [_write_planted(folder / name, one, plan) for name, one in plan.metrics.items()]
+    return written + [_write_injected(folder / name, one, plan) for name, one in plan.metrics.items()]
 
 
 _AUDIO = {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ question }}"]}]}
@@ -229,12 +229,12 @@ def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
     return _write(folder, "What a judge hears", rows, columns, _AUDIO, decoding)
 
 
-def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:
+def _write_injected(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:
     """Write a benchmark folder of requests to mark answers of known quality."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {"id": _row_id(request, one), **{turn.role: turn.content[0] for turn in request.messages}}
-        for one in planted(metric, plan.repeats, plan.seed)
+        for one in injected_answers(metric, plan.repeats, plan.seed)
         for request in one.requests
     ]
     roles = [turn for turn in ("system", "user") if turn in rows[0]]
@@ -244,7 +244,7 @@ def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Pat
     )
 
 
-def _row_id(request: Request, of: Planted) -> str:
+def _row_id(request: Request, of: InjectedAnswer) -> str:
     return f"{request.id}~{of.repeat}"
 
 
@@ -302,8 +302,8 @@ def _read_claim(claim: Claim, answer: AnswerRecord) -> JudgeReply:
 
 
 def _read_marks(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: QuestionPlan) -> Iterator[JudgeReply]:
-    """Yield the judge's mark of each planted answer whose requests are answered."""
-    for one in planted(metric, plan.repeats, plan.seed):
+    """Yield the judge's mark of each injected answer whose requests are answered."""
+    for one in injected_answers(metric, plan.repeats, plan.seed):
         held = {request.id: answers[id] for request in one.requests if (id := _row_id(request, one)) in answers}
         if len(held) < len(one.requests):
             continue

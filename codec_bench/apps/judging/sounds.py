@@ -261,7 +261,7 @@ class JudgeQuestion:
 
     Args:
         unit: the sound or fact; questions on one are dependent.
-        kind: of the sound, or of the planted answer.
+        kind: of the sound, or of the injected answer.
         repeat: from 0.
     """
 
@@ -300,7 +300,7 @@ class Claim(JudgeQuestion):
 def claims(
     per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
 ) -> Iterator[tuple[str, PlantedSound, list[Claim]]]:
-    """Yield the name, the sound and the questions of every planted sound."""
+    """Yield the name, the sound and the questions of every injected sound."""
     for kind in (one for one in KINDS if one in kinds):
         for number in range(per_kind):
             name = f"{kind.replace(' ', '-')}-{number}"

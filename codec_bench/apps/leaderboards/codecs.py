@@ -345,8 +345,10 @@ def _mark_front(
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes
-        alike = [n for n, point in enumerate(table.points) if point.continuous == continuous and not point.suspicion]
-        priced = [n for n in alike if axis in table.points[n].costs]
+        comparable = [
+            n for n, point in enumerate(table.points) if point.continuous == continuous and not point.suspicion
+        ]
+        priced = [n for n in comparable if axis in table.points[n].costs]
         if not priced:
             continue
         known = all(changes.get(table.points[n].name) for n in priced)

@@ -262,11 +262,11 @@ def _cell(value: Decimal | None, row: BoardRow, name: str) -> Any:
     return row.judged.get(name) if value is None else value if ends is None else f"{value} [{ends[0]}, {ends[1]}]"
 
 
-def _mark_best(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
+def _mark_best(cell: Any, row: int, best: set[int], tied: set[int]) -> Any:
     """Mark the best cell bold, and indistinguishable ones with ≈."""
     from rich.text import Text
 
-    return Text(str(cell), "bold") if row in best else f"≈{cell}" if row in alike else cell
+    return Text(str(cell), "bold") if row in best else f"≈{cell}" if row in tied else cell
 
 
 def _mean_cell(board: Board, row: BoardRow, group: str) -> Any:

@@ -58,11 +58,11 @@ def board_latex(board: Board) -> str:
     return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
 
 
-def _cell(row: BoardRow, column: Column, number: int, best: set[int], alike: set[int]) -> str:
+def _cell(row: BoardRow, column: Column, number: int, best: set[int], tied: set[int]) -> str:
     value = row.cells.get(column.name)
     if value is None:
         return latex_text("–")
-    return rf"\textbf{{{value}}}" if number in best else latex_text("≈" * (number in alike)) + str(value)
+    return rf"\textbf{{{value}}}" if number in best else latex_text("≈" * (number in tied)) + str(value)
 
 
 def _rank(trust: Trust, row: int) -> str:
@@ -76,8 +76,8 @@ def _letters(board: Board, trust: Trust) -> list[str]:
     """Return significance letters by row; empty without items or a rank interval."""
     known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
     names = [board.rows[n].name for n in known]
-    alike = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
-    by_row = dict(zip(known, significance_letters(alike), strict=True))
+    tied_rows = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
+    by_row = dict(zip(known, significance_letters(tied_rows), strict=True))
     return [by_row.get(n, "") for n in range(len(board.rows))]
 
 
@@ -114,17 +114,17 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judges))]
 
 
-def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
+def significance_letters(tied: Sequence[Collection[int]]) -> list[str]:
     """Assign letters to rows; two rows share one exactly if they do not differ.
 
     Args:
-        alike: for each row, best first, the indistinguishable rows; naming by one of two rows suffices.
+        tied: for each row, best first, the indistinguishable rows; naming by one of two rows suffices.
     """
-    rows = range(len(alike))
-    groups: list[frozenset[int]] = [frozenset(rows)] if alike else []
+    rows = range(len(tied))
+    groups: list[frozenset[int]] = [frozenset(rows)] if tied else []
     for first in rows:
-        for second in range(first + 1, len(alike)):
-            if second in alike[first] or first in alike[second]:
+        for second in range(first + 1, len(tied)):
+            if second in tied[first] or first in tied[second]:
                 continue
             both = {first, second}
             split = [half for g in groups for half in ([g - {first}, g - {second}] if both <= g else [g])]
@@ -159,10 +159,10 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     best = {n for n in values if values[n] == max(values.values())}
     if len(run_rows) > 1 and column.subset is None:
         outcome = verdict(_parts([board.rows[n] for n in run_rows], column), (), sign > 0)
-        if best & {run_rows[k] for k in outcome.barred}:
+        if best & {run_rows[k] for k in outcome.excluded}:
             return set(), set()
         if best & {run_rows[k] for k in outcome.best}:
-            return best, {run_rows[k] for k in outcome.alike} - best
+            return best, {run_rows[k] for k in outcome.tied} - best
     return best, set()
 
 

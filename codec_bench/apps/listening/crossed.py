@@ -50,7 +50,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     """
     numbers = np.asarray(values, np.float64)
     mean, count = float(numbers.mean()), len(numbers)
-    apart = (numbers - mean) / count
+    deviations = (numbers - mean) / count
     codes = [np.unique([str(one) for one in which], return_inverse=True)[1] for which in (people, sounds)]
     sizes = [int(of.max()) + 1 for of in codes]
     fewest = min(sizes)
@@ -60,8 +60,8 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
             return CrossedSpread(mean, None, 0.0, fewest, note)
     if np.ptp(numbers) == 0:
         return CrossedSpread(mean, 0.0, float(fewest - 1), fewest, Note("all_equal"))
-    parts = [size / (size - 1) * float((np.bincount(of, apart) ** 2).sum()) for of, size in zip(codes, sizes)]
-    single = count / (count - 1) * float((apart**2).sum())
+    parts = [size / (size - 1) * float((np.bincount(of, deviations) ** 2).sum()) for of, size in zip(codes, sizes)]
+    single = count / (count - 1) * float((deviations**2).sum())
     variance, freedoms = sum(parts) - single, [size - 1 for size in sizes]
     if max(parts) < _CANCELLED * single:
         return CrossedSpread(mean, None, 0.0, fewest, CANCELLED)

@@ -290,8 +290,8 @@ def _below(
     if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted_rows(rows)]
-    apart = [value - hidden for value, hidden in both if value is not None and hidden is not None]
-    return fmean(apart) if apart else None
+    differences = [value - hidden for value, hidden in both if value is not None and hidden is not None]
+    return fmean(differences) if differences else None
 
 
 def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemDifference]:

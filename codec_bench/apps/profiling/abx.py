@@ -134,7 +134,7 @@ def _cells(
     """Yield (phone of A and X, phone of B, speaker of A, error, triples) of a context."""
     distances: dict[tuple[int, int], np.ndarray] = {}
 
-    def apart(x: int, y: int) -> np.ndarray:
+    def distances_of(x: int, y: int) -> np.ndarray:
         if (x, y) not in distances:
             distances[x, y] = _distances(groups[x], groups[y])
         return distances[x, y]
@@ -143,13 +143,23 @@ def _cells(
         others = [b for b, other in enumerate(groups) if other.speaker == one.speaker and other.phone != one.phone]
         if speaker == "within":
             for b in others if one.size > 1 else ():
-                yield one.phone, groups[b].phone, one.speaker, *_error(apart(a, a), apart(a, b), itself=True)
+                yield (
+                    one.phone,
+                    groups[b].phone,
+                    one.speaker,
+                    *_error(distances_of(a, a), distances_of(a, b), itself=True),
+                )
             continue
         same = [x for x, group in enumerate(groups) if group.phone == one.phone and group.speaker != one.speaker]
         for b in others if same else ():
             many = len(same) > SPEAKERS
             for x in sorted(rng.choice(same, SPEAKERS, replace=False).tolist()) if many else same:
-                yield one.phone, groups[b].phone, one.speaker, *_error(apart(x, a), apart(x, b), itself=False)
+                yield (
+                    one.phone,
+                    groups[b].phone,
+                    one.speaker,
+                    *_error(distances_of(x, a), distances_of(x, b), itself=False),
+                )
 
 
 def _distances(x: _PhoneGroup, y: _PhoneGroup) -> np.ndarray:

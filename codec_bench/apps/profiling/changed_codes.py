@@ -127,14 +127,14 @@ def measure_latent_bits(
     return {
         "clips": len(clips),
         "range_clips": list(RANGE_CLIPS),
-        "beyond": _beyond(latents, span),
+        "beyond": _share_outside(latents, span),
         "metrics": scorer.facts,
         "unrounded": scorer(clips, waves, spoken),
         "points": points,
     }
 
 
-def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> float:
+def _share_outside(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> float:
     """Compute the share of latents outside the range of their dimension."""
     values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
     return float(((values < span[0]) | (values > span[1])).mean())

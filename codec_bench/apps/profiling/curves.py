@@ -119,18 +119,18 @@ def find_quality_drops(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dic
                 worse = after["value"] < before["value"] if higher else after["value"] > before["value"]
                 if not worse or after["bitrate_bps"] == before["bitrate_bps"]:
                     continue
-                clear = _apart(before, after, higher)
+                clear = _do_intervals_differ(before, after, higher)
                 diagnostic = Diagnostic(
                     "quality_falls", metric=metric, value=after["value"], bps=after["bitrate_bps"], clear=clear,
                     other_value=before["value"], other_bps=before["bitrate_bps"], other=before["codec"],
                 )  # fmt: skip
-                apart = after["value"] - before["value"]
-                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", diagnostic, apart)
+                difference = after["value"] - before["value"]
+                drop = finding("quality rises with bitrate", "suspect" if clear else "ok", diagnostic, difference)
                 out.setdefault(after["codec"], []).append(drop)
     return out
 
 
-def _apart(before: Mapping[str, Any], after: Mapping[str, Any], higher: bool) -> bool:
+def _do_intervals_differ(before: Mapping[str, Any], after: Mapping[str, Any], higher: bool) -> bool:
     if not before["ci95"] or not after["ci95"]:
         return True
     return after["ci95"][1] < before["ci95"][0] if higher else after["ci95"][0] > before["ci95"][1]

@@ -194,8 +194,8 @@ def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
 
 def last_difference_s(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
     """End of the last window that differs by more than `distance_db`, in s; or 0."""
-    apart = differing_windows(undisturbed, other, rate_hz, distance_db)
-    return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
+    differing = differing_windows(undisturbed, other, rate_hz, distance_db)
+    return float(differing[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if differing.size else 0.0
 
 
 def differing_windows(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
@@ -223,8 +223,8 @@ def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -
     if len(waves) == len(outputs) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
         raise NotApplicable(DEAF)
     plain, least = undisturbed.samples, settings.recovery_db
-    apart = [differing_windows(plain, wave.samples, wave.sample_rate_hz, least) for wave in waves]
-    spans = [1000 * WINDOW_S * (windows[-1] - windows[0] + 1) if windows.size else 0.0 for windows in apart]
+    differing = [differing_windows(plain, wave.samples, wave.sample_rate_hz, least) for wave in waves]
+    spans = [1000 * WINDOW_S * (windows[-1] - windows[0] + 1) if windows.size else 0.0 for windows in differing]
     ratios = [ratio for wave in waves if (ratio := snr_db([undisturbed], [wave])) is not None]
     return {
         "trials": len(outputs),

@@ -48,12 +48,12 @@ def reasons(shown: Sequence[ProfileSection], labels: Sequence[str]) -> list[tupl
                     concerned, rows = by_reason.setdefault(cell.reason, ({}, {}))
                     concerned[text], rows[row.label] = None, None
     return [
-        ("all" if len(concerned) == len(labels) > 1 else _some(list(concerned)), _some(list(rows)), reason)
+        ("all" if len(concerned) == len(labels) > 1 else _shorten(list(concerned)), _shorten(list(rows)), reason)
         for reason, (concerned, rows) in by_reason.items()
     ]
 
 
-def _some(names: list[str]) -> str:
+def _shorten(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 4 else ""
     return ", ".join(names[: 3 if more else 4]) + more
 
@@ -94,7 +94,7 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     for (family, text), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
         _, separator, value = text.partition("\n")
         result = (value, "") if separator else ("–", numbers.plain(text))
-        table.append((_some(metrics), numbers.plain(family), *result))
+        table.append((_shorten(metrics), numbers.plain(family), *result))
     return table
 
 

@@ -84,7 +84,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
     """
     import torch
 
-    parts = _dealt(stream)
+    parts = _split_clips(stream)
     _enough(stream, parts)
     # Preserve the random state of the codec's process.
     with torch.random.fork_rng(devices=[]), _one_thread():
@@ -92,7 +92,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
         model = _model(stream)
         best, state = _trained(model, parts, steps, np.random.default_rng(seed), alive)
         model.load_state_dict(state)
-        bits, measured = _tried(model, parts[2], _MOST_MEASURED)
+        bits, measured = _measure_bits(model, parts[2], _MOST_MEASURED)
     return Fitted(
         bits, math.log2(stream.cardinality), best, steps, sum(p.numel() for p in model.parameters()),
         sum(array.size for array in parts[0]), measured,
@@ -112,7 +112,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
+def _split_clips(stream: TokenStream) -> list[list[np.ndarray]]:
     """Split clips into training, validation and test, int64 `(frames, codebooks)`."""
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
     fold_of = {name: number % _PARTS for number, name in enumerate(order)}
@@ -190,7 +190,7 @@ def _trained(
 
     optimiser = torch.optim.Adam(model.parameters(), RATE)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(1, steps))
-    best, least, state = 0, _tried(model, parts[1], _MOST_TRIED)[0], _copy(model)
+    best, least, state = 0, _measure_bits(model, parts[1], _MOST_TRIED)[0], _copy(model)
     for step in range(1, steps + 1):
         alive()
         optimiser.zero_grad()
@@ -199,7 +199,7 @@ def _trained(
         optimiser.step()
         falling.step()
         if step % LOOK_EVERY == 0 or step == steps:
-            bits = _tried(model, parts[1], _MOST_TRIED)[0]
+            bits = _measure_bits(model, parts[1], _MOST_TRIED)[0]
             if bits < least:
                 best, least, state = step, bits, _copy(model)
     return best, state
@@ -222,7 +222,7 @@ def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) 
     return [torch.from_numpy(np.stack(windows)) for windows in by_frames.values()]
 
 
-def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
+def _measure_bits(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
     """Return the mean bits of `most` codes or slightly more, and how many they were."""
     import torch
 

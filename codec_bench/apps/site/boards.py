@@ -50,10 +50,12 @@ def mark_best(
     for row in rows:
         if not row.get("state"):
             shown.setdefault(row["system"], []).append(row)
-    alike = [[row for row in of if row["identity"] == of[0]["identity"]] for of in shown.values()]
+    same_data = [[row for row in of if row["identity"] == of[0]["identity"]] for of in shown.values()]
     held = _SiteScores(site)
     for c, (metric, _) in enumerate(columns):
-        measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
+        measured = (
+            [row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in same_data
+        )
         rivals = [of[0] for of in measured if of]
         counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
         for n in find_excluded(counts, dict.fromkeys(_excluded_rows(rivals, c), SUSPECT)):

@@ -49,7 +49,7 @@ class SiteFolder:
 
     def __init__(self, path: str | os.PathLike[str], *, new: bool = True) -> None:
         self.path = Path(path)
-        self._forgot = False
+        self._has_removed = False
         if self.path.exists() and not self.path.is_dir():
             raise UserError("site_is_file", path=self.path, hint="give another --out")
         if is_site(self.path):
@@ -144,7 +144,7 @@ class SiteFolder:
     def remove(self, key: str) -> None:
         """Remove the files of the run with this key."""
         if (folder := self.run_folder(key)).is_dir():
-            self._forgot = True
+            self._has_removed = True
             (folder / "run.js").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
@@ -175,13 +175,13 @@ class SiteFolder:
 
     def drop_sounds(self) -> None:
         """Remove audio files that belong to no run, if a run was removed or replaced."""
-        if not self._forgot:
+        if not self._has_removed:
             return
         named = {sound for entry in self.entries() for sound in self._sounds(entry)}
         for path in (self.path / SOUNDS).glob("*/*"):
             if path.relative_to(self.path).as_posix() not in named:
                 path.unlink(missing_ok=True)
-        self._forgot = False
+        self._has_removed = False
 
     def _sounds(self, entry: Mapping[str, Any]) -> Iterator[str]:
         for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):

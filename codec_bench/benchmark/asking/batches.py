@@ -74,7 +74,7 @@ class Batched:
         self._stopped: dict[str, str] = {}
         self._held_back = 0
 
-    async def ask_some(
+    async def send_requests(
         self, _: Model, requests: Iterable[Request], *, on_stored: Callable[[], None]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
         """Yield each request with its answer, or None while it waits; submit new ones.

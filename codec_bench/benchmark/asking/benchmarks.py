@@ -303,7 +303,7 @@ async def _ask_one(
             _renders(one, prompt, model, request),
             writer,
             lambda number: keeps(number // repeats),
-            answering.send_requests if batched is None else batched.ask_some,
+            answering.send_requests if batched is None else batched.send_requests,
             progress,
             Watch(
                 model, writer, progress.waits, canaries=batched is None and not in_rounds, spending=answering.spending

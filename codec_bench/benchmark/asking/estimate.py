@@ -59,11 +59,11 @@ class CostEstimate:
             amount = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
         amount += f" and {self.canaries:,} repeated" if self.canaries else ""
         count += self.canaries
-        alike = "" if self.questions == self.read else f", if all are like the first {self.read:,}"
+        assumption = "" if self.questions == self.read else f", if all are like the first {self.read:,}"
         least, most = f"{count * self.least_usd:.2g}", self.most_usd
         cost = f"at least {least} USD" if most is None else f"{least} to {count * most:.2g} USD"
         unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{amount} will cost {cost} by the prices {self.day}{alike}{unknown}"
+        return f"{amount} will cost {cost} by the prices {self.day}{assumption}{unknown}"
 
 
 def estimate_of(

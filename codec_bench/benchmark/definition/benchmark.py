@@ -132,7 +132,7 @@ class Benchmark:
         known: dict[str, Any] = {fact: getattr(self.spec, fact) for fact in facts}
         known |= {} if self.spec.submission is None else {"submission": self.spec.submission.model_dump()}
         known |= {"size": self.size, "paper": self.spec.paper, "primary": self.primary}
-        known |= {"other_columns": apart} if (apart := self.changed_columns) else {}
+        known |= {"other_columns": changed} if (changed := self.changed_columns) else {}
         known |= {"rows_digest": self.data.rows_digest} if self.data.rows_digest is not None else {}
         return {"name": self.name, **known, **further, **failures}
 

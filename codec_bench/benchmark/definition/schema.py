@@ -96,7 +96,7 @@ class Template(Strict):
     rounds: str | None = None
 
     @model_validator(mode="after")
-    def _some(self) -> Template:
+    def _check_messages(self) -> Template:
         """Check that there are messages or fields, with consistent wordings and rounds."""
         if not self.messages and not self.fields:
             raise invalid_value("any_of_fields", fields=["messages", "fields"])

@@ -2,7 +2,7 @@
 
 Which file to open
     A rubric is in `configs/judge/<name>.yaml`, or in a user's file; `rubric.py` has its fields. `replies.py` has the
-    project's own readers, `own_words.py` the part of a reply that they read; `published.py` has other toolkits'
+    project's own readers, `judge_reply.py` the part of a reply that they read; `published.py` has other toolkits'
     readers. `metric.py` builds the requests, and `benchmark/judging.py` records the verdicts. `spoken_answers.py`
     checks a spoken answer first. `aligning.py` matches free words with an option, and `nearest.py` by embeddings. A new
     own reader is a function in `replies.py`, a name in `Rubric.reply` and in `_read` of `metric.py`, a table in

@@ -34,7 +34,7 @@ from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.config.registry import Spec
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
-from codec_bench.models import served_words, successor
+from codec_bench.models import describe_service_end, successor
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.reasoning import cut_reasoning
@@ -120,7 +120,7 @@ def published_judge(name: str) -> tuple[str, str] | None:
     judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
     if judge is None:
         return None
-    return judge, f"{served_words(judge) or 'no end is announced'}; {load_judge_metric(name, judge).tested}"
+    return judge, f"{describe_service_end(judge) or 'no end is announced'}; {load_judge_metric(name, judge).tested}"
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:

@@ -22,7 +22,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from codec_bench.benchmark.judge import published
-from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, FULL_REPLY, LABELLED, NUMBER, OwnWords
+from codec_bench.benchmark.judge.judge_reply import BRACKETED, ECHO, FULL_REPLY, LABELLED, NUMBER, JudgeReply
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.messages import Diagnostic
@@ -105,22 +105,22 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
         low, high: the range of the rubric; a number outside of it is no rating.
         answer: the judged answer, whose repetitions in the reply are ignored.
     """
-    own_words = OwnWords(reply, answer)
-    verdict = _rating(own_words, low, high, reply)
+    judge_reply = JudgeReply(reply, answer)
+    verdict = _rating(judge_reply, low, high, reply)
     if verdict.reason is not None:
         return verdict
-    value, reasoned = verdict.values["score"], own_words.reasoning()
+    value, reasoned = verdict.values["score"], judge_reply.reasoning()
     ends = [float(m[1]) for text in reasoned for m in _CONCLUDES.finditer(text[-_BY_CONCLUSION:])]
     if ends and low <= ends[-1] <= high and ends[-1] != value:
         return Verdict(reason=Diagnostic("reasoning_differs", last=ends[-1], value=value, reply=_quote(reply)))
     others = {float(m[1]) for text in reasoned for pattern in (BRACKETED, LABELLED) for m in pattern.finditer(text)}
-    others |= {float(m[1]) for line in own_words.ends() if (m := FULL_REPLY.fullmatch(line)) is not None}
+    others |= {float(m[1]) for line in judge_reply.ends() if (m := FULL_REPLY.fullmatch(line)) is not None}
     return replace(verdict, warning=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
 
 
-def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict:
+def _rating(judge_reply: JudgeReply, low: float, high: float, reply: str) -> Verdict:
     """Read one rating from a judge's reply: JSON fields, brackets, labels or a number."""
-    objects = own_words.objects(FIELDS)
+    objects = judge_reply.objects(FIELDS)
     held = [(name, one[name]) for one in objects for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
         return Verdict(reason=Diagnostic("several_ratings", reply=_quote(reply)))
@@ -133,7 +133,7 @@ def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return Verdict(reason=Diagnostic("field_without_number", key=key, reply=_quote(reply)))
         return _in_range({"score": float(value)}, low, high, reply)
-    for judge_text in own_words.own_lines():
+    for judge_text in judge_reply.lines_without_echoes():
         for pattern in (BRACKETED, LABELLED):
             ratings = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(judge_text)}
             if ratings:
@@ -152,16 +152,16 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         low, high: the range of the rubric; a number outside of it is no rating.
         answer: the judged answer, whose repetitions in the reply are ignored.
     """
-    own_words = OwnWords(reply, answer)
-    lines = [line for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
+    judge_reply = JudgeReply(reply, answer)
+    lines = [line for line in judge_reply.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
     pairs = {line: (float(m[1]), float(m[2])) for line in lines if len(line) < SHOWN and (m := _PAIR.fullmatch(line))}
     if not pairs and len(lines) == 2 and all(len(line) < SHOWN for line in lines):
         one, two = (FULL_REPLY.fullmatch(line.strip()) for line in lines)
         pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
     if len(pairs) > MOST_PAIRS:
         return Verdict(reason=Diagnostic("several_pairs", reply=_quote(reply)))
-    verdicts = {pair for line, pair in pairs.items() if not own_words.repeats_numbers(line)}
-    if not verdicts and own_words.short and pairs:
+    verdicts = {pair for line, pair in pairs.items() if not judge_reply.repeats_numbers(line)}
+    if not verdicts and judge_reply.short and pairs:
         line, pair = next(iter(pairs.items()))
         verdicts = {pair} if line.startswith(lines[0]) else verdicts
     if len(verdicts) != 1:
@@ -178,8 +178,8 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     or `Verdict:` or alone. Contradicting lines are no verdict. `answer` is the judged answer, whose repetitions are
     ignored.
     """
-    own_words = OwnWords(reply, answer)
-    lines = [line.strip() for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
+    judge_reply = JudgeReply(reply, answer)
+    lines = [line.strip() for line in judge_reply.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
     sides = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
     if len(sides) != 1:
         return Verdict(reason=Diagnostic("several_preferences" if sides else "no_preference", reply=_quote(reply)))
@@ -193,17 +193,17 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
 
     `answer` is the judged answer, whose repetitions in the reply are ignored.
     """
-    own_words = OwnWords(reply, answer)
+    judge_reply = JudgeReply(reply, answer)
     answers: set[bool] = set()
-    for judge_text in own_words.own_lines():
+    for judge_text in judge_reply.lines_without_echoes():
         lines = [line for line in judge_text.replace(ECHO, " ").splitlines() if line.strip()]
         ends = [
             line.casefold().strip(" \t*_.。!\"'()[]")
             for line in lines[:1] + lines[-1:]
-            if not own_words.is_phrase_of_answer(line)
+            if not judge_reply.is_phrase_of_answer(line)
         ]
         marked = [
-            match for line in ends if (match := _YES_NO.match(line)) and not own_words.is_phrase_of_answer(match[0])
+            match for line in ends if (match := _YES_NO.match(line)) and not judge_reply.is_phrase_of_answer(match[0])
         ]
         answers = {match[1] not in ("no", "否") for match in marked}
         if answers:
@@ -211,7 +211,7 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     if len(answers) != 1:
         return Verdict(reason=Diagnostic("yes_and_no" if answers else "no_yes_or_no", reply=_quote(reply)))
     yes = answers.pop()
-    ends = [m[1] for line in own_words.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
+    ends = [m[1] for line in judge_reply.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
     if ends and (ends[0] == "yes") != yes:
         return Verdict(reason=Diagnostic("reasoning_ends_in", last=ends[0], yes=yes, reply=_quote(reply)))
     return Verdict({"score": float(yes)})
@@ -228,9 +228,9 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
         choices: the texts of the choices by letter.
         answer: the judged answer, whose repetitions in the reply are ignored.
     """
-    own_words = OwnWords(reply, answer)
+    judge_reply = JudgeReply(reply, answer)
     letters: set[str] = set()
-    for judge_text in own_words.own_lines():
+    for judge_text in judge_reply.lines_without_echoes():
         lines = [line.strip() for line in judge_text.replace(ECHO, " ").splitlines() if line.strip()]
         ends = lines[:1] + lines[1:][-1:]
         if any(_NO_LETTER.match(line) for line in ends):

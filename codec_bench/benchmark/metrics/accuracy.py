@@ -100,17 +100,19 @@ class Accuracy(AnswerMetric):
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
         """1 or 0 for each answer; no value without a reference or if the rule excludes it."""
-        barred = [self._barred(answer) for answer in answers]
-        open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
+        refusals = [self._refuse_unjudgeable(answer) for answer in answers]
+        open_to_it = [answer for answer, bar in zip(answers, refusals) if bar is None]
         decide = self._rule.decide
         rulings = iter(decide(open_to_it) if self.whole_set else map(decide, open_to_it))
-        return [bar if bar is not None else self._scored(answer, next(rulings)) for answer, bar in zip(answers, barred)]
+        return [
+            bar if bar is not None else self._scored(answer, next(rulings)) for answer, bar in zip(answers, refusals)
+        ]
 
     def worst(self, answer: Answer) -> Score:
         """0, even if the rule would match an empty text."""
         return Score.ok(0.0, self.protocol)
 
-    def _barred(self, answer: Answer) -> Score | None:
+    def _refuse_unjudgeable(self, answer: Answer) -> Score | None:
         """An undefined score if the question lacks a reference or choices, else None."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)

@@ -31,8 +31,8 @@ def words(text: str, *, fold_accents: bool = False) -> list[str]:
     """Split a text into words in lower case (NFKC); accents may be removed."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if fold_accents:
-        apart = unicodedata.normalize("NFD", folded)
-        folded = unicodedata.normalize("NFC", "".join(c for c in apart if not "\u0300" <= c <= "\u036f"))
+        decomposed = unicodedata.normalize("NFD", folded)
+        folded = unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
     return _items().findall(folded)
 
 

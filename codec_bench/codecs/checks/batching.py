@@ -2,7 +2,7 @@
 
 Conventions
     Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within
-    1e-4 where codes are equal. Clips are chosen to disagree (`disagreeing`): shortest with longest, silence with
+    1e-4 where codes are equal. Clips are chosen to disagree (`mix_clips`): shortest with longest, silence with
     speech, and whole frames plus and minus one sample, to detect one frame of leaking padding.
 """
 
@@ -103,7 +103,7 @@ def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
     return int((np.abs(one - other) > allowed).any(axis=0).sum()), one.shape[1]
 
 
-def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
+def mix_clips(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
     """Cut clips to lengths that show errors of padding in a batch, and add silence.
 
     The lengths include one frame plus a sample, and whole frames with one sample more and less. Up to two whole clips

@@ -19,8 +19,8 @@ from codec_bench.codecs.checks.batching import (
     WAVE_TOLERANCE,
     BatchingCheck,
     batches_of,
-    disagreeing,
     is_repeated,
+    mix_clips,
     one_by_one,
     try_batches,
 )
@@ -46,7 +46,7 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     """
     clip = clips[0]
     unsteady = finding("causal label", "not applicable", Diagnostic("same_output_needed"))
-    together = _check_repeats_and_batches(codec, disagreeing(clips, codec.info.frame_rate_hz))
+    together = _check_repeats_and_batches(codec, mix_clips(clips, codec.info.frame_rate_hz))
     steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
     listed = [
         run_check("length", lambda: _check_short_lengths(codec, clip)),
@@ -88,7 +88,7 @@ def compare_repeats_and_batches(
     """Check a codec for changed input, results that differ on repetition, and batches.
 
     Args:
-        clips: inputs of the codec, from `disagreeing` or similar.
+        clips: inputs of the codec, from `mix_clips` or similar.
         alone: codes and output of each clip, from `one_by_one`.
         batches: the indices of the clips of each batch.
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from codec_bench.codecs.adapt import ready
 from codec_bench.codecs.checks import steps
-from codec_bench.codecs.checks.batching import batches_of, disagreeing, one_by_one, try_batches
+from codec_bench.codecs.checks.batching import batches_of, mix_clips, one_by_one, try_batches
 from codec_bench.codecs.checks.steps import Checking
 from codec_bench.types import Audio
 
@@ -67,7 +67,7 @@ def compare_batches(codec: Any, request: CompareJob) -> dict[str, Any]:
     """
     pieces = [ready(clip, codec.info)[0] for clip in read_clips(request.files, request.parts)]
     names = [name for name, _ in request.files]
-    odd = disagreeing(pieces[:_PIECES_OF], codec.info.frame_rate_hz)
+    odd = mix_clips(pieces[:_PIECES_OF], codec.info.frame_rate_hz)
     names += [f"{segment.num_samples} samples of {names[0]} or silence" for segment in odd]
     pieces += odd
     alone = one_by_one(codec, pieces)

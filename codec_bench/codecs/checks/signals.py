@@ -57,7 +57,7 @@ class SignalChecks:
         self._bands: list[DelayEstimate] = []
         self._envelopes: list[tuple[float, float]] = []
         self._dropout_list: list[tuple[str, Dropouts]] = []
-        self._clipped = self._samples = self._beyond = self._full = 0
+        self._clipped = self._samples = self._over_full_scale = self._full = 0
         self._silent: list[str] = []
         self._levels: list[float] = []
         self._constants: list[float] = []
@@ -72,7 +72,7 @@ class SignalChecks:
         self._full += int(full.sum())
         clipped = int(((np.abs(b) >= _FULL_SCALE) & ~full).sum())
         self._clipped += clipped
-        self._beyond += int((np.abs(b) > 1.0).sum())
+        self._over_full_scale += int((np.abs(b) > 1.0).sum())
         if clipped > self._worst_clip[1]:
             self._worst_clip = (name, clipped)
         level_a, level_b = rms(a), rms(b)
@@ -159,7 +159,7 @@ class SignalChecks:
         """Report samples beyond full scale, and outputs clipped at a lower level."""
         share = self._clipped / max(1, self._samples)
         diagnostic = Diagnostic(
-            "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._beyond,
+            "clipped_samples", clipped=self._clipped, samples=self._samples, beyond=self._over_full_scale,
             name=self._worst_clip[0], cut_at=self._cut[1], cut_in=self._cut[0],
         )  # fmt: skip
         if self._cut[1]:
@@ -272,8 +272,8 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
     at_top = np.abs(estimate) >= _FLAT * top
     cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes lower values to its top as well
-    beyond = int((level > top).sum())
-    is_cut = beyond >= _FLAT_SAMPLES and cut >= max(beyond / 2, _FLAT_SHARE * at_top.sum())
+    over_top = int((level > top).sum())
+    is_cut = over_top >= _FLAT_SAMPLES and cut >= max(over_top / 2, _FLAT_SHARE * at_top.sum())
     return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0
 
 

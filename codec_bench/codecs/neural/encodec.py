@@ -199,8 +199,8 @@ class Encodec(PublishedCodec):
             return []
         joined = np.concatenate([item.streams[0].values for item in codes], axis=1)
         latents = self._lookup(torch.from_numpy(joined)[None])
-        apart = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
-        waves = meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
+        latent_pieces = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
+        waves = meeting_in_lstm(self._net.decoder, latent_pieces, _PIECE_FRAMES)
         return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _encode_chunked(self, batch: Sequence[Audio]) -> list[Codes]:

@@ -193,11 +193,11 @@ def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: tor
     """
     import torch
 
-    beyond = torch.arange(channels.shape[-1], device=channels.device) >= frames[:, None, None]
+    padding = torch.arange(channels.shape[-1], device=channels.device) >= frames[:, None, None]
     counts = frames[:, None, None]
     # In place: this is by far the largest tensor of the network.
-    centred = channels.float().masked_fill_(beyond, 0.0)
-    centred.sub_(centred.sum(-1, keepdim=True) / counts).masked_fill_(beyond, 0.0)
+    centred = channels.float().masked_fill_(padding, 0.0)
+    centred.sub_(centred.sum(-1, keepdim=True) / counts).masked_fill_(padding, 0.0)
     variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square() / counts
     return centred.mul_(norm.weight[:, None] * (variance + norm.eps).rsqrt()).add_(norm.bias[:, None])
 

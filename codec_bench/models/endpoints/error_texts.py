@@ -145,14 +145,14 @@ _NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class UnsupportedParameter:
     """A parameter that a service does not support, and its replacement or None."""
 
     parameter: str
     instead: str | None = None
 
 
-def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
+def read_unsupported_parameter(message: str, sent: Iterable[str]) -> UnsupportedParameter | None:
     """Return which of the sent parameters a refusal names; None for another cause."""
     message = message[:_LONGEST]
     if not _OBJECTS.search(message) or _TOO_LONG.search(message):
@@ -165,7 +165,7 @@ def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
         if spellings & named or any(re.search(rf"(?i)(?<!\w){re.escape(one)}(?!\w)", message) for one in spellings):
             instead = _INSTEAD.search(message)
             other = instead[1] if instead and instead[1] != last else None
-            return Lesson(name, other)
+            return UnsupportedParameter(name, other)
     return None
 
 

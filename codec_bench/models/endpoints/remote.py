@@ -22,7 +22,7 @@ from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
-from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
+from codec_bench.models.endpoints.error_texts import mistake_of, read_unsupported_parameter
 from codec_bench.models.endpoints.keys import ApiKey, changed_texts, clean, masked
 from codec_bench.models.endpoints.retries import (
     MOST_REQUESTS,
@@ -318,7 +318,7 @@ class RemoteModel(Model):
         """
         called = {name: self.service_parameter(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}
-        lesson = lesson_of(end.message, sent)
+        lesson = read_unsupported_parameter(end.message, sent)
         if lesson is None:
             return False
         name = sent[lesson.parameter]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from codec_bench.apps.building.item import Dropped
+from codec_bench.apps.building.item import TryError
 from codec_bench.apps.building.mixtures import excerpt, mix, place_sounds
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.types import Audio
@@ -59,7 +59,7 @@ def test_a_peak_scales_both_sounds_together():
 )
 def test_a_sound_without_a_loudness_is_not_mixed(sound, code):
     for pair in ((sound, noise(1.0)), (noise(1.0), sound)):
-        with pytest.raises(Dropped) as caught:
+        with pytest.raises(TryError) as caught:
             mix(*pair, RATE_HZ, gap_db=0, offset_samples=0, **LEVEL)
         assert caught.value.failure.reason.code == code
 
@@ -85,7 +85,7 @@ def test_sounds_overlap_as_requested(lengths, ahead, seed, overlap):
 
 
 def test_sounds_of_one_sample_cannot_overlap_in_part():
-    with refuses("too_short_to_overlap", error=Dropped):
+    with refuses("too_short_to_overlap", error=TryError):
         place_sounds("partial", (1, 1), True, np.random.default_rng(0), 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from refusals import refuses
 
 from codec_bench import build
-from codec_bench.apps.building.item import Dropped
+from codec_bench.apps.building.item import TryError
 from codec_bench.apps.building.speech import Floors
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Score
@@ -35,7 +35,7 @@ def test_a_score_below_its_floor_is_dropped_and_so_is_none():
     assert floors.check(audio) == {"dnsmos_ovrl": 3.0}
     assert floors.as_dict({"dnsmos_ovrl": 3.0})["dnsmos_ovrl"]["protocol"].startswith("dnsmos")
     for code in ("below_floor", "floor_without_score"):
-        with pytest.raises(Dropped) as caught:
+        with pytest.raises(TryError) as caught:
             floors.check(audio)
         assert caught.value.failure.reason.code == code
 

@@ -28,7 +28,7 @@ from codec_bench.types import Sample, Score
 SAMPLES = [Sample(f"u{n:03d}", f"{n}.wav") for n in range(40)]
 
 
-class Dropped(Exception):
+class TryError(Exception):
     """An actor is lost."""
 
 
@@ -40,7 +40,7 @@ class StandInRay:
     """What the driver asks of Ray. A call is made when its answer is waited for."""
 
     def __init__(self, lose=(), hang=()) -> None:
-        self.exceptions = SimpleNamespace(RayError=Dropped, RayTaskError=Failed)
+        self.exceptions = SimpleNamespace(RayError=TryError, RayTaskError=Failed)
         self.lose, self.hang = set(lose), set(hang)
         self.options = self.calls = self.started = self.ended = 0
         self.resources = [{"CPU": 2.0}]
@@ -74,7 +74,7 @@ class StandInRay:
         if name == "run":
             self.calls += 1
             if self.calls in self.lose:
-                raise Dropped("its node is gone\nand more")
+                raise TryError("its node is gone\nand more")
         return call()
 
     def kill(self, handle):
@@ -166,7 +166,7 @@ def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
         def get(self, ref):
             if self.calls == 2 and ref[0] == "run":
                 setattr(self, dropped, [])
-                raise Dropped("its node is gone")
+                raise TryError("its node is gone")
             return super().get(ref)
 
         def wait(self, refs, num_returns, timeout):

@@ -19,7 +19,7 @@ from direct_http import DirectSession
 from local_http import Connection, LocalServer
 
 from codec_bench.apps.judging.api import judge_check
-from codec_bench.apps.judging.planted import FACTS, RIGHT, _answers
+from codec_bench.apps.judging.injected import FACTS, RIGHT, _answers
 from codec_bench.apps.judging.sounds import claims, make_sound
 
 ANSWER = re.compile(r"<(answer|first|second) [0-9a-f]{12}>\n(.*?)\n</\1", re.DOTALL)

@@ -8,7 +8,7 @@ import re
 import pytest
 from refusals import Containing, refuses
 
-from codec_bench.apps.judging.planted import planted, text_rubrics
+from codec_bench.apps.judging.injected import injected_answers, text_rubrics
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.engine.running import Running
 from codec_bench.messages import from_json
@@ -222,7 +222,7 @@ def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, mo
 
 def test_every_rubric_that_is_tested_by_default_asks_something():
     for name in text_rubrics():
-        marked = list(planted(JudgeMetric(name), 1, 0))
+        marked = list(injected_answers(JudgeMetric(name), 1, 0))
         assert marked and all(one.requests for one in marked), name
 
 

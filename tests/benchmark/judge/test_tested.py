@@ -22,7 +22,7 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.show import show
 from codec_bench.api.trackers import collect_material
 from codec_bench.benchmark.judge.metric import load_judge_metric
-from codec_bench.models import served_words
+from codec_bench.models import describe_service_end
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, saved_test
@@ -207,9 +207,9 @@ def test_benchmarks_state_by_whom_their_published_numbers_are_and_until_when():
         "followed by gpt-6-luna (rating[voicebench-open]): a protocol of its own, rating/voicebench-open-"
     )
     assert (
-        served_words("gemini-2.5-pro", today=date(2026, 11, 24))
+        describe_service_end("gemini-2.5-pro", today=date(2026, 11, 24))
         == "shuts down on 2026-12-01; its successor is gemini-3.8-flash"
     )
-    assert "gemini-3.8-flash answers in its place" in served_words("gemini-2.5-pro", today=date(2026, 12, 1))
-    assert "2027-01-14" in served_words("gpt-4o-mini", today=date(2026, 11, 24))
+    assert "gemini-3.8-flash answers in its place" in describe_service_end("gemini-2.5-pro", today=date(2026, 12, 1))
+    assert "2027-01-14" in describe_service_end("gpt-4o-mini", today=date(2026, 11, 24))
     assert "judges" not in show("librispeech-test-clean") and run_benchmark

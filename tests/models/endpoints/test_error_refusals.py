@@ -7,7 +7,12 @@ import pytest
 
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.error_texts import Lesson, cause_of, lesson_of, mistake_of
+from codec_bench.models.endpoints.error_texts import (
+    UnsupportedParameter,
+    cause_of,
+    mistake_of,
+    read_unsupported_parameter,
+)
 
 SENT = ["max_tokens", "temperature", "repetition_penalty", "thinkingConfig.thinkingBudget", "maxOutputTokens"]
 OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
@@ -55,12 +60,12 @@ ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your
 @pytest.mark.parametrize(
     ("message", "lesson"),
     [
-        (OPENAI_TOKENS, Lesson("max_tokens", "max_completion_tokens")),
-        (OPENAI_HEAT, Lesson("temperature")),
-        (LITELLM, Lesson("temperature")),
-        (PYDANTIC, Lesson("repetition_penalty")),
-        (SERVE, Lesson("repetition_penalty")),
-        (GEMINI, Lesson("thinkingConfig.thinkingBudget")),
+        (OPENAI_TOKENS, UnsupportedParameter("max_tokens", "max_completion_tokens")),
+        (OPENAI_HEAT, UnsupportedParameter("temperature")),
+        (LITELLM, UnsupportedParameter("temperature")),
+        (PYDANTIC, UnsupportedParameter("repetition_penalty")),
+        (SERVE, UnsupportedParameter("repetition_penalty")),
+        (GEMINI, UnsupportedParameter("thinkingConfig.thinkingBudget")),
         (CONTEXT, None),
         (MODEL, None),
         (AUDIO, None),
@@ -68,7 +73,7 @@ ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your
     ],
 )
 def test_which_parameter_a_service_does_not_take(message, lesson):
-    assert lesson_of(json.dumps(message), SENT) == lesson
+    assert read_unsupported_parameter(json.dumps(message), SENT) == lesson
 
 
 @pytest.mark.parametrize(

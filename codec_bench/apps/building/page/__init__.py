@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import BuildItem, Funnel, Maker, reason_of
+from codec_bench.apps.building.item import BuildItem, Funnel, ItemMaker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
 from codec_bench.messages.errors import beginning
@@ -54,7 +54,7 @@ class Picture:
 
 
 def write_build_page(
-    out: Path, recipe: Recipe, maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed,
+    out: Path, recipe: Recipe, maker: ItemMaker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed,
     keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
 ) -> None:  # fmt: skip
@@ -113,14 +113,14 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
     return Picture(_heading(title), len(values), _text(low), _text(float(np.median(values))), _text(high), bars)
 
 
-def _rates(item: BuildItem, maker: Maker) -> list[float]:
+def _rates(item: BuildItem, maker: ItemMaker) -> list[float]:
     """Return the read-back error rates of an item's tries, without tries without one."""
     rates = [failure.value for failure in item.failures if failure.value is not None]
     last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
     return [*rates, float(last)] if last is not None else rates
 
 
-def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
+def _worst(maker: ItemMaker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     """List (key, reason) of the usable items closest to being dropped."""
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
@@ -133,10 +133,10 @@ def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     ]
 
 
-def _best(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
+def _best(maker: ItemMaker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     """List (key, reason) of the dropped items closest to the limit."""
 
-    def dropped() -> Iterator[tuple[int, float, str, str]]:
+    def rank_dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:
             if not item.is_usable:
                 last = reason_of(item, maker.steps)
@@ -144,11 +144,11 @@ def _best(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
                 reason = f"{last.step}: {last.reason}" + (f" ({beginning(last.detail, 200)})" if last.detail else "")
                 yield maker.steps.index(last.step), -value, item.key, reason
 
-    ranked = heapq.nlargest(MOST_SHOWN, dropped(), key=lambda one: one[:2])
+    ranked = heapq.nlargest(MOST_SHOWN, rank_dropped(), key=lambda one: one[:2])
     return [(key, last_reason) for _, _, key, last_reason in ranked]
 
 
-def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+def _shown(maker: ItemMaker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     """Yield items with audio where it fits; `spoken` is their text or question."""
     room = _SOUND_BYTES // 2  # half for usable items, half for dropped ones
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
@@ -172,8 +172,8 @@ def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) ->
 
 def _heading(name: str) -> str:
     """Format a column name in words, with its unit after a comma."""
-    stem, _, unit = name.rpartition("_")
-    return f"{stem}, {_UNITS[unit]}".replace("_", " ") if unit in _UNITS else name.replace("_", " ")
+    quantity, _, unit = name.rpartition("_")
+    return f"{quantity}, {_UNITS[unit]}".replace("_", " ") if unit in _UNITS else name.replace("_", " ")
 
 
 def _spoken_text(value: Any) -> str:

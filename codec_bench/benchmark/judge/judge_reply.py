@@ -37,7 +37,7 @@ PHRASE = 8
 """A line of at least this many characters that the answer contains is a repetition."""
 
 
-class OwnWords:
+class JudgeReply:
     """The parts of a judge's reply that do not repeat the judged answer.
 
     Attributes:
@@ -84,18 +84,18 @@ class OwnWords:
         if document is None:
             return [_OBJECT.sub(" ", self.judge_text)]
         return [
-            OwnWords(text, self._answer).judge_text
+            JudgeReply(text, self._answer).judge_text
             for text in document.values()
             if isinstance(text, str) and " " in text
         ]
 
     def ends(self) -> list[str]:
         """The first and last line of the reply without lines that the answer has too."""
-        judge_text = next(self.own_lines()).replace(ECHO, " ")
+        judge_text = next(self.lines_without_echoes()).replace(ECHO, " ")
         lines = [line.strip() for line in judge_text.splitlines() if line.strip()]
         return lines[:1] + lines[1:][-1:]
 
-    def own_lines(self) -> Iterator[str]:
+    def lines_without_echoes(self) -> Iterator[str]:
         """Yield the reply without the lines that the answer has too.
 
         For a short answer, or a reply of one bare word, a second text follows that always has the first line: a judge
