@@ -38,7 +38,7 @@ class Failure:
     groups: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
-class TryFailed(Exception):
+class TryError(Exception):
     """A try at an item failed; raised by the steps of a maker.
 
     The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`with_audio`).
@@ -121,10 +121,10 @@ class ItemMaker:
 
 @contextmanager
 def with_audio(sound: Audio) -> Iterator[None]:
-    """Attach this audio to `TryFailed` raised inside, for listening."""
+    """Attach this audio to `TryError` raised inside, for listening."""
     try:
         yield
-    except TryFailed as dropped:
+    except TryError as dropped:
         dropped.sound = dropped.sound or sound
         raise
 
@@ -140,7 +140,7 @@ def try_item(
 
     Args:
         groups: as `BuildItem.groups`; a try may set them.
-        attempt: makes row and audio at the try of this number, from 0; it may raise `TryFailed`.
+        attempt: makes row and audio at the try of this number, from 0; it may raise `TryError`.
         by: the group that differs between tries, such as the voice.
     """
     failures: list[Failure] = []
@@ -148,7 +148,7 @@ def try_item(
     for number in range(tries):
         try:
             row, sound = attempt(number)
-        except TryFailed as dropped:
+        except TryError as dropped:
             failures.append(replace(dropped.failure, groups={by: groups[by]}) if by in groups else dropped.failure)
             material = dropped.sound or material
             if dropped.last:
