@@ -338,15 +338,11 @@ def manifest_in(folder: str) -> str | None:
     return next((name for held in NAMES if os.path.isfile(name := os.path.join(folder, held))), None)
 
 
-def sounds_in(folder: str, *, limit: int | None = None) -> Source:
-    """List the audio files of a folder and its subfolders, without its manifest.
-
-    Args:
-        limit: the most files, in the order of their paths; None for all.
-    """
+def sounds_in(folder: str) -> Source:
+    """List the audio files of a folder and its subfolders, without its manifest."""
     path = os.path.abspath(os.path.expanduser(folder))
     name = os.path.basename(path) or "root"
-    return Source(name, to_samples(read_folder(path), name, unit="file", limit=limit))
+    return Source(name, to_samples(read_folder(path), name, unit="file", limit=None))
 
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:

@@ -55,7 +55,6 @@ def bd_rate_interval(
     leave_one_out: np.ndarray,
     sizes: np.ndarray | None = None,
     higher_is_better: bool = True,
-    level: float = LEVEL,
 ) -> Interval:
     """The interval of `bd_rate`: delta method, Student's t, CR2 on the log rate.
 
@@ -67,7 +66,7 @@ def bd_rate_interval(
     log_ratio = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
     units = len(leave_one_out)
     if units < FEWEST_UNITS:
-        return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "interval"), level)
+        return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "interval"), LEVEL)
     sizes = np.ones(units) if sizes is None else sizes
     points = [*anchor, *test]
     slopes = []
@@ -79,10 +78,10 @@ def bd_rate_interval(
         slopes.append((math.log1p(changed) - log_ratio) / step)
     error = jackknife_error(log_ratio + leave_one_out @ np.asarray(slopes), log_ratio, sizes)
     if error is None:
-        return Interval(None, None, units, "", Note("single_unit"), level)
-    reach = t_quantile(level, degrees_of_freedom(sizes)) * error
+        return Interval(None, None, units, "", Note("single_unit"), LEVEL)
+    reach = t_quantile(LEVEL, degrees_of_freedom(sizes)) * error
     note = Note("all_equal") if error == 0 else Note("few_units", units=units) if units < FEW_UNITS else None
-    return Interval(math.expm1(log_ratio - reach), math.expm1(log_ratio + reach), units, "t", note, level)
+    return Interval(math.expm1(log_ratio - reach), math.expm1(log_ratio + reach), units, "t", note, LEVEL)
 
 
 def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:

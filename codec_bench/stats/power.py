@@ -69,11 +69,11 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
     return PilotSpread(grand, max(0.0, (among - within) / typical), within, units, items)
 
 
-def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[StudyPlan]:
+def plans_for(spread: PilotSpread, difference: float, *, power: float = POWER) -> list[StudyPlan]:
     """The fewest speakers that find a difference, by utterances per speaker.
 
     Args:
-        difference: the smallest that matters, of any sign. level, power: of the test.
+        difference: the smallest that matters, of any sign. power: of the test.
 
     Raises:
         UserError: the difference is 0 or not finite, or more than a million speakers would be needed.
@@ -82,16 +82,16 @@ def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, p
     if not (math.isfinite(difference) and difference > 0):
         raise UserError("difference_value", difference=difference)
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
-    plans = [StudyPlan(_fewest_speakers(spread, each, difference, level, power), each) for each in counts]
+    plans = [StudyPlan(_fewest_speakers(spread, each, difference, power), each) for each in counts]
     return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
 
 
-def _fewest_speakers(pilot: PilotSpread, each: int, difference: float, level: float, power: float) -> int:
+def _fewest_speakers(pilot: PilotSpread, each: int, difference: float, power: float) -> int:
     """Find the fewest speakers that detect a difference, by bisection."""
     variance = pilot.between + pilot.within / each
 
     def enough(units: int) -> bool:
-        return detectable_effect(math.sqrt(variance / units), units - 1, level, power) <= difference
+        return detectable_effect(math.sqrt(variance / units), units - 1, LEVEL, power) <= difference
 
     if not enough(MOST_SPEAKERS):
         raise UserError(

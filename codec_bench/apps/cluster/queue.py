@@ -53,11 +53,6 @@ class ShardQueue:
         """Number of shards, split ones included, that wait or run."""
         return len(self._waiting) + len(self._began)
 
-    @property
-    def waiting_count(self) -> int:
-        """Number of shards, split ones included, that wait for an actor."""
-        return len(self._waiting)
-
     def take(self, free: int = 1) -> Shard | None:
         """Return the next shard to run; None if there is none.
 

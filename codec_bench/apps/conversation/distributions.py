@@ -27,7 +27,6 @@ from codec_bench.stats.intervals import (
     FEWEST_UNITS,
     LEVEL,
     Interval,
-    check_level,
     effective_items,
     interval,
     item_table,
@@ -122,18 +121,16 @@ class Quantile:
 
 
 def quantile(
-    values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None, level: float = LEVEL
+    values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None
 ) -> Quantile | None:
     """Compute a quantile with its confidence interval; None without values.
 
     Args:
         share: of the values at or below the quantile, 0 to 1.
         clusters: the independent unit of each value; None if every value is one.
-        level: of the interval.
     """
     if not len(values):
         return None
-    check_level(level)
     table, codes = item_table(values), unit_codes(clusters, len(values))
     ordered = np.sort(table[:, 0])
     value = _at(ordered, share)
@@ -141,16 +138,16 @@ def quantile(
     units = unit_sums(table, codes)
     if len(units) < FEWEST_UNITS:
         small_sample = too_few(len(units), FEWEST_UNITS, "interval")
-        return Quantile(share, value, Interval(None, None, len(units), "", small_sample, level))
+        return Quantile(share, value, Interval(None, None, len(units), "", small_sample, LEVEL))
     below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
     error = jackknife_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
-    items = effective_items(below, error, ordered.size, units[:, 1], level)
-    reach = t_quantile(level, math.inf) * math.sqrt(share * (1 - share) / items)
+    items = effective_items(below, error, ordered.size, units[:, 1], LEVEL)
+    reach = t_quantile(LEVEL, math.inf) * math.sqrt(share * (1 - share) / items)
     ends = _at(ordered, share - reach), _at(ordered, share + reach + 1 / items)
     note: Note | None = Note("sparse_tail") if share - reach <= 0 or share + reach >= 1 else None
     if note is None and len(units) < FEW_UNITS:
         note = Note("few_units", units=len(units))
-    return Quantile(share, value, Interval(*ends, len(units), "woodruff", note, level))
+    return Quantile(share, value, Interval(*ends, len(units), "woodruff", note, LEVEL))
 
 
 def _at(ordered: np.ndarray, share: float) -> float:

@@ -205,22 +205,19 @@ class Partner(ABC):
         return None
 
 
-async def hold_conversation(
-    model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S
-) -> Session:
+async def hold_conversation(model: Partner, user: User, name: str, script: Script) -> Session:
     """Run one conversation of a started model and a user in real time.
 
     Args:
         script: with the model's instructions, the network and the longest session.
         name: the id of the session.
-        frame_s: seconds of audio per message to the model.
 
     Raises:
         UserError: the service denies access, or the model does not converse in time; every other session would fail
             too.
     """
     opening = tuple(model.conversation(script.instructions))
-    held = Session(name, model.rate_hz, model.output_rate_hz, frame_s, events=user.events, opening=opening)
+    held = Session(name, model.rate_hz, model.output_rate_hz, FRAME_S, events=user.events, opening=opening)
     playback = Playback(model.output_rate_hz, script.longest_s)
     try:
         async with model.connected() as socket:

@@ -424,7 +424,6 @@ def pareto_front(
     higher_is_better: bool,
     items: UnitEffects | None = None,
     seed: int = 0,
-    draws: int = DRAWS,
 ) -> Front:
     """Find the Pareto front: the points without a cheaper and better one.
 
@@ -432,7 +431,7 @@ def pareto_front(
         costs: lower is better.
         items: leave-one-out changes of the values, rows in the order of the points. With them, each point gets the
             share of draws of test items in which it is on the front.
-        seed, draws: of the draws, and their number.
+        seed: of the draws.
     """
     price = np.asarray(costs, np.float64)
     good = np.asarray(values, np.float64) * (1 if higher_is_better else -1)
@@ -440,7 +439,7 @@ def pareto_front(
     if items is None or items.units < FEWEST_UNITS:
         return Front(on)
     sign = 1 if higher_is_better else -1
-    drawn = sign * drawn_values(np.asarray(values, np.float64), [items], seed=seed, draws=draws)
+    drawn = sign * drawn_values(np.asarray(values, np.float64), [items], seed=seed, draws=DRAWS)
     return Front(on, tuple(float(share) for share in _on_front(price, drawn).mean(axis=0)))
 
 

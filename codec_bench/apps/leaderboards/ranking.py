@@ -244,9 +244,7 @@ class UnitEffects:
         return (self.units - 1) / self.units * (from_mean.T @ from_mean)
 
 
-def rank_draws(
-    averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
-) -> RankDraws:
+def rank_draws(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int = 0, draws: int = DRAWS) -> RankDraws:
     """Estimate rank intervals by drawing the rows' averages as under other test items.
 
     Draws are centred on the observed averages, with the jackknife's covariance over shared units: an item that is hard
@@ -257,7 +255,6 @@ def rank_draws(
         parts: each benchmark's effect of leaving out its units, `UnitEffects`.
         seed: of the draws.
         draws: how many.
-        level: of the intervals.
     """
     rows = len(averages)
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
@@ -265,13 +262,13 @@ def rank_draws(
     moving = {row for one in parts for row in one.rows} - set(small_samples)
     placed, above = _rank_draws(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
-    ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
+    ends = np.quantile(placed, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0, method="nearest").astype(int)
     notes: list[Diagnostic | None] = [Diagnostic("row_without_items")] * rows
     for row in moving:
         notes[row] = None
     for row, units in small_samples.items():
         notes[row] = too_few(units, FEWEST_UNITS, "rank_interval")
-    unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn, level)
+    unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn)
     return RankDraws(
         tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)), shares, above,
         tuple(
@@ -282,7 +279,7 @@ def rank_draws(
     )  # fmt: skip
 
 
-def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.ndarray:
+def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Return which rows differ, bool `(rows, rows)`, at a familywise error of 5 %.
 
     Differences are divided by their standard deviation over the draws, and compared with the largest by chance,
@@ -305,7 +302,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
             (np.abs(some[:, a] - some[:, b]) / of).max(axis=1)
             for some in (centred[begin : begin + at_once] for begin in range(0, len(centred), at_once))
         ]
-        over = left & (ratio > np.quantile(np.concatenate(largest), level))
+        over = left & (ratio > np.quantile(np.concatenate(largest), LEVEL))
         if not over.any():
             break
         is_distinct[first[over], second[over]] = is_distinct[second[over], first[over]] = True

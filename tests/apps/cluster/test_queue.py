@@ -58,7 +58,7 @@ def slow_shard():
 def test_a_slow_shard_is_split_among_the_actors_that_are_free():
     queue, _ = slow_shard()
     pieces = [queue.take(3 - turn) for turn in range(3)]
-    assert pieces == [Shard(4, 16), Shard(8, 16), Shard(12, 16)] and queue.waiting_count == 1
+    assert pieces == [Shard(4, 16), Shard(8, 16), Shard(12, 16)] and len(queue._waiting) == 1
     holds = lambda shards, id: sum(shard.holds(id) for shard in shards)  # noqa: E731
     every = ALL[3].pieces(4)
     assert all(holds(every, f"u{n}") == ALL[3].holds(f"u{n}") for n in range(300))

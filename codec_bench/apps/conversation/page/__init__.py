@@ -31,6 +31,8 @@ USER_Y, MODEL_Y = 62, 148
 WORD_LINES, LETTER = 3, 6.5
 """Lines of words below the model's track, and the width of a letter."""
 _COLUMNS = 500
+_AUDIO_BYTES = 25e6
+"""Limit of embedded audio; sessions beyond it are only drawn."""
 _LAYOUT = PageFiles(
     (__package__, "conversation.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "conversation.css")),
@@ -45,7 +47,6 @@ def write_conversation_page(
     sessions: Mapping[str, Sequence[Session]],
     values: Mapping[str, Sequence[Value]],
     summary: Mapping[str, Any],
-    audio_mb: float = 25.0,
 ) -> None:
     """Write the page, atomically.
 
@@ -53,10 +54,9 @@ def write_conversation_page(
         run: the folder of the run.
         sessions, values: by system.
         summary: the content of `summary.json`.
-        audio_mb: limit of embedded audio in megabytes; sessions beyond it are only drawn.
     """
     with tempfile.TemporaryDirectory() as folder:
-        shown, files, left = [], list[Path](), audio_mb * 1e6
+        shown, files, left = [], list[Path](), _AUDIO_BYTES
         for system, held in sessions.items():
             for session in held:
                 words = read_chunks(folder_of(run, system, session.id) / WORDS) or ()
