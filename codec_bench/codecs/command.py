@@ -116,9 +116,12 @@ class CommandCodec(Codec):
             stream = target.read_bytes()
         side_bits = -8.0 * frames * file.frame_header_bytes
         if 8 * (len(stream) - file.header_bytes) + side_bits <= 0:
-            headers = file.header_bytes + frames * file.frame_header_bytes
-            expected = f"more than the {headers} bytes of its headers" if headers else "a bitstream"
-            raise UserError("codec_bytes", codec=self.info.name, bytes=len(stream), expected=expected, role="encoder")
+            raise UserError(
+                "bitstream_without_codes",
+                codec=self.info.name,
+                bytes=len(stream),
+                headers=file.header_bytes + frames * file.frame_header_bytes,
+            )
         header = np.frombuffer(stream[: file.header_bytes], np.uint8)
         side_info = {"channels": audio.channels, "header": header}
         return Codes((), audio.num_samples, rate_hz, (stream[file.header_bytes :],), side_bits, side_info)
@@ -133,7 +136,7 @@ class CommandCodec(Codec):
             if self._file.audio == "raw":
                 return self._read_raw(target, channels)
             if target.stat().st_size == 0:
-                raise UserError("codec_bytes", codec=self.info.name, role="decoder", bytes=0, expected="audio")
+                raise UserError("decoder_without_audio", codec=self.info.name)
             try:
                 audio = Audio.read(target)
             except AudioError as error:
@@ -149,11 +152,10 @@ class CommandCodec(Codec):
         content = path.read_bytes()
         if len(content) % (2 * channels):
             raise UserError(
-                "codec_bytes",
+                "partial_samples",
                 codec=self.info.name,
                 bytes=len(content),
-                role="decoder",
-                expected=f"a multiple of {2 * channels}",
+                multiple=2 * channels,
             )
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 

@@ -220,7 +220,7 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
             except DoubleKey as error:
                 yield number, (), (), error.args[0]
             except json.JSONDecodeError as error:
-                yield number, (), (), Diagnostic("row_not_json", cause=f"{error.msg} (column {error.colno})")
+                yield number, (), (), Diagnostic("row_not_json", cause=error.msg, column=error.colno)
             except (ValueError, RecursionError) as error:  # a number of thousands of digits, or too deep nesting
                 yield number, (), (), Diagnostic("row_not_json", cause=error)
             else:
@@ -339,7 +339,7 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                         name=name,
                         path=path,
                         type=schema.types[at],
-                        expected="text or sound" if field in ("audio", "estimate") else "text",
+                        expected=["text", "sound"] if field in ("audio", "estimate") else ["text"],
                     )
             names = tuple(n for n, kind in zip(schema.names, schema.types) if plain(kind) or n in sounds)
             leaves = [leaf for name in names for leaf in sounds.get(name, (name,))]

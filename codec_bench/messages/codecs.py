@@ -60,7 +60,12 @@ SENTENCES = {
         "codec_point": "the codec '{codec}' has no point of {point} kbps",
         "stream_ended": "{codec}: the stream has ended with the piece before",
         "weights_are_one_file": "the weights '{weights}' are one file; {codec} has two checkpoints",
-        "codec_bytes": "{codec}: the {role} wrote {bytes} bytes; expected {expected}",
+        "bitstream_without_codes": lambda codec, bytes, headers: (
+            f"{codec}: the encoder wrote {bytes} bytes; expected "
+            + (f"more than the {headers} bytes of its headers" if headers else "a bitstream")
+        ),
+        "decoder_without_audio": "{codec}: the decoder wrote 0 bytes; expected audio",
+        "partial_samples": "{codec}: the decoder wrote {bytes} bytes; expected a multiple of {multiple}",
         "codec_worker": "{codec}: {cause}",
         "codec_name_type": "the name of a codec is a {type}; expected a text, such as 'opus-12k'",
         "codec_info": "the codec '{codec}' has {type} as its 'info'; expected a codec_bench.CodecInfo",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codec_bench.messages.general import either
+
 
 def _sound_count(count: int, one: str, several: str, names: str) -> str:
     return f"{count:,} {one if count == 1 else several}: {names}"
@@ -153,7 +155,9 @@ SENTENCES = {
             "the column '{name}' has another value for each of {samples:,} samples; expected values that several share"
         ),
         "tar_damaged": "the tar file '{file}' is cut or damaged: {cause}",
-        "column_type": "the column '{name}' of '{path}' holds {type}; expected {expected}",
+        "column_type": lambda name, path, type, expected: (
+            f"the column '{name}' of '{path}' holds {type}; expected {either(expected)}"
+        ),
         "no_sentences": "'{name}' has no {file}",
         "no_emotional_recording": (
             "'{speaker}/{speaker}.txt' of '{name}' names no test recording with an emotion; expected lines of a name "
@@ -175,7 +179,9 @@ SENTENCES = {
         "row_lacks": "has no {fields} (its columns are {known})",
         "key_twice": "has the key '{key}' twice",
         "row_not_utf8": "is not UTF-8",
-        "row_not_json": "is not JSON: {cause}",
+        "row_not_json": lambda cause, column=None: (
+            f"is not JSON: {cause}" + (f" (column {column})" if column is not None else "")
+        ),
         "row_not_object": "is a JSON {type}; expected an object with the columns as keys",
         "row_not_csv": "is not CSV{span}: {cause}",
         "row_cells": "has {cells} cells where the header has {columns}",

@@ -27,6 +27,23 @@ def _readable(readable: int, samples: int, minutes: float, texts: int, speakers:
     return f"{readable} of {samples} samples can be read, {minutes:.1f} min, {counts}"
 
 
+_CONFIGS = {
+    "air-bench": "Foundation or Chat",
+    "seed-tts": "the path of a list such as zh/hardcase.lst",
+    "zerospeech": "the folder of the sounds such as lexical/dev",
+    "story-cloze": "the folder of the sounds such as lexical/dev",
+    "listed": "the path of a JSON file such as json/questions.json",
+    "transcribed": "the path of a list such as test/trans.txt",
+    "tagged": "the path of a table between tabs such as annotations.csv",
+}
+"""What `config` is for each layout that needs it."""
+
+
+def _layout_needs(layout: str, field: str, known: Sequence[str] = ()) -> str:
+    values = ", ".join(known) if known else _CONFIGS.get(layout, "") if field == "config" else ""
+    return f"the layout '{layout}' needs '{field}'" + (f": {values}" if values else "")
+
+
 SENTENCES = {
     "info": {
         "definition_fits": "the definition, its prompts, steps and metrics fit together",
@@ -127,9 +144,7 @@ SENTENCES = {
         "pattern_no_expression": "the pattern '{pattern}' is no regular expression: {cause}",
         "pattern_groups": "the pattern '{pattern}' has {groups} groups; expected one, which is the speaker",
         "join_without_table": "'join' needs a table of a 'repository'",
-        "layout_needs": lambda layout, field, known="": (
-            f"the layout '{layout}' needs '{field}'" + (f": {known}" if known else "")
-        ),
+        "layout_needs": _layout_needs,
         "configs_of_no_table": "'configs' is for tables, and replaces 'config'",
         "no_base_language": "'{language}' is no base code of a language; expected {expected}",
         "fields_not_json": "'fields' has a value that JSON cannot hold: {cause}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codec_bench.messages.general import either
+
 SENTENCES = {
     "info": {
         "few_answers": "there are {answers} answers; the rule needs {needed}",
@@ -49,7 +51,9 @@ SENTENCES = {
         "loudness_out_of_range": "the loudness is {value:g} LUFS; expected more than -70 and at most 0",
         "listening_count": "{name} is {value:g}; expected at least {least:g}",
         "no_key_named": "expected the key of the test, or the run folder that it is in",
-        "no_answer_file": "there is no file {paths}",
+        "no_answer_file": lambda paths: (
+            f"there is no file {either([repr(path) for path in paths]) if paths else 'of answers'}"
+        ),
         "no_answers_to_test": "none of the files holds answers to the test {sheet} ({causes})",
         "digit_files": (
             "the folder of digits '{folder}' has {count} sound files of the digit {digit}; expected one for "
@@ -68,7 +72,9 @@ SENTENCES = {
         "key_version": "{key} is of version {version}; expected {expected}",
         "key_changed": "{key} was changed: its checksum does not fit",
         "key_damaged": "{key} is not whole: {type}: {cause}",
-        "no_key_in_run": "'{run}' holds no key of the test {test}",
+        "no_key_in_run": lambda run, sheets: (
+            f"'{run}' holds no key of the test {either(sheets) if sheets else 'that these files answer'}"
+        ),
         "scale_unknown": "the scale is '{scale}'; expected {known}",
         "scale_of_other_kind": "the scale is '{scale}', and a test of the kind {kind} {scale_of_kind}",
         "runs_of_two_kinds": "some of the runs are of codecs and some of benchmarks; expected one kind of run",

@@ -82,7 +82,7 @@ SENTENCES = {
         "fault_of": lambda sections, reason: f"{', '.join(sections)}: {reason}",
         "scores_failed": "{count} of the clips: {reason}",
         "codec_of_this_process": (
-            "'{codec}' is {type} of this process, and a codec is profiled in a process of its own, which "
+            "'{codec}' is of this process (a {type} in memory), and a codec is profiled in a process of its own, which "
             "cannot import it"
         ),
         "codes_out_of_range": "codebook {codebook} has {count} codes outside [0, {cardinality})",

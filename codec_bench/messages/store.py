@@ -76,7 +76,9 @@ SENTENCES = {
         "shards_incomplete": "{causes}",
         "files_differ": "{wrong} of {files} files differ from the published ones",
         "checkpoints_not_fetched": "{failed} of {checkpoints} checkpoints could not be fetched: {names}",
-        "export_one_system": "{format} holds one system, and the run has {systems}: {names}",
+        "export_one_system": lambda format, systems, names: (
+            f"{format} holds one system, and the run has {systems}: {', '.join(names) or 'only unprocessed audio'}"
+        ),
         "no_run_to_draw": "there is no run to draw",
         "no_value_to_write": "no metric of '{system}' has a value, so there is nothing to write",
         "log_name": "inspect_ai knows a log by the end of its name, and '{path}' does not end with .json",

@@ -62,7 +62,7 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
             "export_one_system",
             format=form,
             systems=len(codecs),
-            names=", ".join(codecs) or "only unprocessed audio",
+            names=codecs,
             hint="name one with --system",
         )
     return codecs[0], summarise(run).systems[codecs[0]].metrics

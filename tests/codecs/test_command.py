@@ -159,7 +159,7 @@ def test_samples_without_a_header(declare, tmp_path, rng):
     (out,) = codec.decode([codes])
     np.testing.assert_array_equal(out.samples, audio.samples)
     odd = program(tmp_path, "odd.py", "import sys; open(sys.argv[2], 'wb').write(bytes(7))")
-    with refuses("codec_bytes", bytes=7):
+    with refuses("partial_samples", bytes=7):
         CommandCodec(declare(encoder=line, decoder=odd, audio="raw", header_bytes=0)).decode([codes])
 
 
@@ -256,11 +256,11 @@ def _ended(pid):
         ("print('nothing to do')", {"code": "program_wrote_no_file", "output": Containing("nothing to do")}),
         (
             "import sys; open(sys.argv[2], 'wb').write(b'')",
-            {"code": "codec_bytes", "bytes": 0, "expected": Containing("more than the 6 bytes")},
+            {"code": "bitstream_without_codes", "bytes": 0, "headers": 6},
         ),
         (
             "import sys; open(sys.argv[2], 'wb').write(b'header')",
-            {"code": "codec_bytes", "bytes": 6, "expected": Containing("more than the 6 bytes")},
+            {"code": "bitstream_without_codes", "bytes": 6, "headers": 6},
         ),
         ("print('x' * 100000); raise SystemExit(1)", {"code": "program_ended", "output": 300 * "x"}),
     ],
@@ -289,7 +289,7 @@ def test_what_a_decoder_gives_is_checked(options, message, declare, rng):
 def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
     for content, text in (
         ("b'hello'", {"code": "decoded_unreadable", "cause": Containing("its file is not")}),
-        ("b''", {"code": "codec_bytes", "role": "decoder"}),
+        ("b''", {"code": "decoder_without_audio"}),
     ):
         wrong = program(tmp_path, "wrong.py", f"import sys; open(sys.argv[2], 'wb').write({content})")
         codec = CommandCodec(declare(decoder=wrong))

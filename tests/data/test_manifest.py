@@ -215,7 +215,7 @@ def test_a_column_of_dates_or_decimals_is_text(tmp_path):
 @pytest.mark.parametrize("held", [[1.5], {"x": 1}, [["a.wav"]]])
 def test_a_column_that_is_neither_text_nor_sound_is_refused_with_its_type(tmp_path, held):
     pq.write_table(pa.table({"audio": [held]}), tmp_path / "hub.parquet")
-    with refuses("column_type", name="audio", expected="text or sound"):
+    with refuses("column_type", name="audio", expected=["text", "sound"]):
         open_source(tmp_path / "hub.parquet")
 
 

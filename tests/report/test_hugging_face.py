@@ -117,7 +117,7 @@ def test_a_codec_run_has_the_name_of_its_data(build, tmp_path):
     "of, chosen, error, says",
     [
         ({"state": "answered"}, {}, UserError, {"code": "export_unfinished"}),
-        ({"systems": ("a", "b")}, {}, UserError, {"code": "export_one_system", "systems": 2, "names": "a, b"}),
+        ({"systems": ("a", "b")}, {}, UserError, {"code": "export_one_system", "systems": 2, "names": ["a", "b"]}),
         ({}, {"system": "c"}, UnknownName, {"code": "unknown_name", "name": "c"}),
         ({}, {"metric": "mos"}, UnknownName, {"code": "unknown_name", "name": "mos"}),
         ({}, {"metric": "pesq"}, UserError, {"code": "metric_without_value"}),

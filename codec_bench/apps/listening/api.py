@@ -255,7 +255,7 @@ def import_listening(
     if not any(path.is_file() for path in paths):
         raise UserError(
             "no_answer_file",
-            paths=" or ".join(repr(str(path)) for path in paths[:3]) or "of answers",
+            paths=[str(path) for path in paths[:3]],
             hint="name the files that raters have sent back",
         )
     if run is not None:

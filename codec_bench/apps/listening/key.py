@@ -143,7 +143,7 @@ def find_key(run: Path, sheets: Sequence[str]) -> Path:
     raise UserError(
         "no_key_in_run",
         run=run,
-        test=" or ".join(sheets) or "that these files answer",
+        sheets=sorted(sheets),
         hint="name the key with --key; listen export wrote it next to the page",
     )
 

@@ -190,7 +190,7 @@ def _known(system: System) -> None:
         raise UserError(
             "codec_of_this_process",
             codec=system.spec,
-            type="a class" if isinstance(system.live, type) else "an object",
+            type="class" if isinstance(system.live, type) else "object",
             hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
         )
     require_codec(name, system.spec)

@@ -318,26 +318,17 @@ class Data(Strict):
         if self.layout == "minimax" and self.language is None:
             raise invalid_value("layout_needs", layout=self.layout, field="language")
         if self.layout == "esd" and self.language not in ("en", "zh"):
-            raise invalid_value("layout_needs", layout=self.layout, field="language", known="en, zh")
+            raise invalid_value("layout_needs", layout=self.layout, field="language", known=["en", "zh"])
         if self.layout in ("esd", "expresso") and self.config not in ("neutral", "emotional"):
-            raise invalid_value("layout_needs", layout=self.layout, field="config", known="neutral, emotional")
-        if self.layout in _CONFIGS and self.config is None:
-            raise invalid_value("layout_needs", layout=self.layout, field="config", known=_CONFIGS[self.layout])
+            raise invalid_value("layout_needs", layout=self.layout, field="config", known=["neutral", "emotional"])
+        if self.layout in _LAYOUTS_WITH_CONFIG and self.config is None:
+            raise invalid_value("layout_needs", layout=self.layout, field="config")
         if self.configs is not None and (self.config is not None or self.layout != "table"):
             raise invalid_value("configs_of_no_table")
         return self
 
 
-_CONFIGS = {
-    "air-bench": "Foundation or Chat",
-    "seed-tts": "the path of a list such as zh/hardcase.lst",
-    "zerospeech": "the folder of the sounds such as lexical/dev",
-    "story-cloze": "the folder of the sounds such as lexical/dev",
-    "listed": "the path of a JSON file such as json/questions.json",
-    "transcribed": "the path of a list such as test/trans.txt",
-    "tagged": "the path of a table between tabs such as annotations.csv",
-}
-"""What `config` is for each layout that needs it."""
+_LAYOUTS_WITH_CONFIG = ("air-bench", "seed-tts", "zerospeech", "story-cloze", "listed", "transcribed", "tagged")
 
 
 class MetricUse(Strict):

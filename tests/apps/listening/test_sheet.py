@@ -180,5 +180,5 @@ def test_a_key_is_located_in_its_run(mushra, tmp_path):
     (tmp_path / "run" / "listening").mkdir(parents=True)
     shutil.copy(mushra.key, tmp_path / "run" / "listening" / "a.key.json")
     assert find_key(tmp_path / "run", [mushra.sheet]).name == "a.key.json"
-    with refuses("no_key_in_run", test="0123"):
+    with refuses("no_key_in_run", sheets=["0123"]):
         find_key(tmp_path / "run", ["0123"])

@@ -45,7 +45,7 @@ def test_what_only_this_process_can_import_is_not_profiled(tmp_path):
 
         decode = encode
 
-    for codec, kind in ((Here, "a class"), (Here(), "an object")):
+    for codec, kind in ((Here, "class"), (Here(), "object")):
         with refuses("codec_of_this_process", type=kind) as caught:
             codec_bench.profile(codec=codec, data="embedded", out=tmp_path / "profile")
         assert "./my_codec.py:Here" in caught.value.hint
