@@ -48,10 +48,10 @@ def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progre
 
 
 def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMismatch:
-    problem = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was started"
-    return RunMismatch(
-        "sound_changed", path=shown(path), sample=id, cause=problem, hint="use another --out, or the data of the run"
-    )
+    hint = "use another --out, or the data of the run"
+    if sound is None:
+        return RunMismatch("sound_missing", path=shown(path), sample=id, hint=hint)
+    return RunMismatch("sound_changed", path=shown(path), sample=id, folder=writer.folder, hint=hint)
 
 
 def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int], str, str]]:

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+_TIES = {
+    "left-out": "they are left out of the comparisons with the majority",
+    "any": "a rater who gives one of the most frequent values agrees",
+    "equal": "no system counts as preferred",
+}
+"""What the rules for ties do."""
+
+
 SENTENCES = {
     "info": {
         "benchmarks_of_scales": "the benchmarks are rated on different scales, so they are compared one by one only",
+        "items_without_majority": lambda items, ties: (
+            f"{items:,} items have no majority; by the rule '{ties}', {_TIES.get(ties, ties)}"
+        ),
+        "many_people": "{people} people rated, so they are not compared with each other one by one",
+        "scale_of_people_unknown": (
+            "the scale of the people is not known, so no rating counts as out of range; --scale LOW-HIGH says it"
+        ),
+        "metrics_without_direction": lambda metrics: (
+            f"without a direction, so a rising mapping has little meaning: {', '.join(metrics)}"
+        ),
+        "files_taken_as_independent": (
+            "over files, intervals and tests take the files as independent, which files of one sentence or speaker are "
+            "not"
+        ),
+        "p_times_pairs": lambda pairs: (
+            f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the standard "
+            "take the two metrics as independent, and Williams' test does not"
+        ),
         "mean_of_raters": "the mean of several raters is rarely a value of the scale",
         "raters_of_scales": lambda first, second: (
             f"the two rate on different scales: {first or 'an unknown scale'} and {second or 'an unknown scale'}"

@@ -70,7 +70,8 @@ SENTENCES = {
         "device_fails": "'{device}' failed {times} times in a row, in new processes too",
         "no_device_left": "{cause}; finished items are recorded",
         "not_loadable": "'{name}' cannot be loaded: {cause}",
-        "sound_changed": "the sound '{path}' of sample '{sample}' {cause}",
+        "sound_changed": "the sound '{path}' of sample '{sample}' has changed since '{folder}' was started",
+        "sound_missing": "the sound '{path}' of sample '{sample}' cannot be read any more",
         "workers_end_at_start": "worker processes end as soon as they start ({reason})",
         "no_device": "this machine has no device '{device}'",
         "class_source_unknown": (

@@ -27,7 +27,11 @@ def _judge_tested(
 
 
 SENTENCES = {
-    "info": {"judge_tested": _judge_tested},
+    "info": {
+        "judge_tested": _judge_tested,
+        "judge_without_hearing": lambda judge, inputs: f"'{judge}' takes {' and '.join(inputs)}, and no sound",
+        "two_channel_sounds": "its sounds have two channels, and a model is sent one",
+    },
     "warning": {
         "judge_not_tested": "this judge was not tested",
         "judge_not_tested_on_sounds": "this judge was not tested on sounds",

@@ -26,6 +26,8 @@ SENTENCES = {
             "unknown"
         ),
         "run_not_finished": "left out, because it is not finished (its state is '{state}'): {run}",
+        "no_item_of_all_systems": "the systems share no item",
+        "few_own_systems": "own systems with a value: {systems}; at least {needed} are needed",
         "run_without_codec": "left out, because it holds no codec with a value: {run}",
     },
     "warning": {

@@ -39,6 +39,7 @@ from codec_bench.apps.agreement.ratings import (
 )
 from codec_bench.benchmark.reading.choices import choices_of, named_choices
 from codec_bench.config.option import names
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
@@ -297,25 +298,18 @@ def _select_pairs(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tu
     return chosen or list(pairs)
 
 
-def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
-    """Explain in sentences how ties, many people and an unknown scale were treated."""
+def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[Diagnostic]:
+    """Explain how ties, many people and an unknown scale were treated."""
     notes = []
     persons = panel.of_role("person")
     if len(persons) > 1:
         count = undecided(np.stack([person.values for person in persons]))
         if count:
-            rule = {
-                "left-out": "they are left out of the comparisons with the majority",
-                "any": "a rater who gives one of the most frequent values agrees",
-                "equal": "no system counts as preferred",
-            }[ties]
-            notes.append(f"{count:,} items have no majority; by the rule '{ties}', {rule}")
+            notes.append(Diagnostic("items_without_majority", items=count, ties=ties))
         if len(persons) > MOST_AMONG:
-            notes.append(f"{len(persons)} people rated, so they are not compared with each other one by one")
+            notes.append(Diagnostic("many_people", people=len(persons)))
     if scale_is_open and panel.kind == "rating":
-        notes.append(
-            "the scale of the people is not known, so no rating counts as out of range; --scale LOW-HIGH says it"
-        )
+        notes.append(Diagnostic("scale_of_people_unknown"))
     return notes
 
 

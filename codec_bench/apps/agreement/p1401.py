@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codec_bench.messages import to_json
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
@@ -152,7 +152,7 @@ class Standard:
 
     fits: tuple[Fit, ...]
     compared: tuple[Against, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to the JSON values of the record."""
@@ -217,18 +217,13 @@ def p1401(
     return Standard(tuple(fits), tuple(compared), _notes(metrics, pairs))
 
 
-def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
-    """List the caveats of the figures, as sentences."""
-    undirected = ", ".join(one.name for one in metrics if one.better is None)
-    notes = [f"without a direction, so a rising mapping has little meaning: {undirected}"] if undirected else []
-    notes.append(
-        "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not"
-    )
+def _notes(metrics: Sequence[Values], pairs: int) -> tuple[Diagnostic, ...]:
+    """List the caveats of the figures."""
+    undirected = [one.name for one in metrics if one.better is None]
+    notes = [Diagnostic("metrics_without_direction", metrics=undirected)] if undirected else []
+    notes.append(Diagnostic("files_taken_as_independent"))
     if pairs:
-        notes.append(
-            f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the standard "
-            "take the two metrics as independent, and Williams' test does not"
-        )
+        notes.append(Diagnostic("p_times_pairs", pairs=pairs))
     return tuple(notes)
 
 

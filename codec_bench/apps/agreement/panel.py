@@ -30,7 +30,7 @@ from codec_bench.apps.agreement.coefficients import (
 )
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import RatedItem, Scale
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.stats.intervals import unit_codes
 
 TIES = ("left-out", "any", "equal")
@@ -354,7 +354,7 @@ class Agreement:
             "pairs": [pair.as_dict() for pair in self.pairs],
             "apart": [one.as_dict() for one in self.apart],
             "problems": [dict(problem) for problem in self.problems],
-            "notes": list(self.notes),
+            **to_json({"notes": self.notes}),
             **({"p1401": self.standard.as_dict()} if self.standard else {}),
         }
 

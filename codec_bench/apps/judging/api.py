@@ -28,6 +28,7 @@ from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_custom_code
 from codec_bench.engine.running import Progress, Running, choose_running
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.report.answers import spent_text
@@ -209,13 +210,13 @@ def _select_parts(
         raise UserError("answers_no_text_question", model=info.name, hint="codec-bench list models")
     excluded, kinds = [], tuple(KINDS) if SOUNDS in requested else ()
     if kinds and "audio" not in info.inputs:
-        why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"
+        why = Diagnostic("judge_without_hearing", judge=info.name, inputs=info.inputs)
         if parts is not None:
             raise UserError("judge_hearing_untestable", cause=why, hint="--parts texts tests how it marks texts")
         excluded, kinds = [(SOUNDS, why)], ()
     elif kinds and not is_custom_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
-        excluded = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
+        excluded = [(kind, Diagnostic("two_channel_sounds")) for kind in TWO_CHANNELS]
     rubric_names = names(rubrics) if rubrics is not None else text_rubrics()
     chosen = [own_rubric(name) if is_path(name) else name for name in rubric_names] if TEXTS in requested else []
     for name in chosen:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codec_bench.apps.leaderboards.board import Board, BoardRow, Column
-from codec_bench.messages import to_json
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.report.open_run import open_run
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def plain_items(one: Items) -> dict[str, Any]:
     """Convert the items of a column."""
     return {
         "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean,
-        "note": one.note, "discrimination": one.discrimination,
+        **to_json({"note": one.note}), "discrimination": one.discrimination,
     }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ class Items:
     systems: int
     items: int
     discrimination: dict[str, float | None]
-    note: str | None = None
+    note: Diagnostic | None = None
 
     @property
     def alike(self) -> int:
@@ -150,9 +150,9 @@ def board_items(board: Board) -> list[Items]:
         shared = sorted(set.intersection(*(set(held) for held in values.values())))
         is_small = len(values) < FEWEST_SYSTEMS
         if is_small or not shared:
-            why = "the systems share no item"
+            why = Diagnostic("no_item_of_all_systems")
             if is_small:
-                why = f"own systems with a value: {len(values)}; at least {FEWEST_SYSTEMS} are needed"
+                why = Diagnostic("few_own_systems", systems=len(values), needed=FEWEST_SYSTEMS)
             tables.append(Items(column.name, len(values), len(shared), {}, why))
             continue
         points = np.asarray([[held[item] for held in values.values()] for item in shared])
