@@ -101,7 +101,7 @@ def test_a_second_system_that_equals_the_best_is_seldom_distinguished():
             str(k): MetricParts(numbers, np.stack([rng.normal(3, 1, 50), np.ones(50)], 1), units, {}, ratios, {}, False)
             for k in range(2)
         }
-        return not verdict(rivals, (), True).alike
+        return not verdict(rivals, (), True).tied
 
     assert np.mean([is_distinguished() for _ in range(400)]) <= 0.075
 

@@ -195,7 +195,7 @@ def _check_counts(per_kind: int, repeats: int) -> None:
 def _select_parts(
     judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None,
     rubrics: str | Sequence[str] | None, running: Running
-) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
+) -> tuple[dict[str, JudgeMetric], list[tuple[str, Diagnostic]], tuple[str, ...]]:  # fmt: skip
     """Select rubrics and kinds of sounds that the judge can take.
 
     Returns:
