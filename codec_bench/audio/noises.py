@@ -24,10 +24,10 @@ def noises(signal: np.ndarray) -> np.ndarray:
     """
     quantised = np.clip(np.round(signal.astype(np.float64) * FULL_SCALE), -FULL_SCALE, FULL_SCALE).astype("<i2")
     seed = int.from_bytes(hashlib.blake2b(quantised.tobytes(), digest_size=16).digest(), "big")
-    draws = np.random.Generator(np.random.PCG64(seed))
+    rng = np.random.Generator(np.random.PCG64(seed))
     out = np.empty((len(NOISES), signal.size), np.float32)
-    out[0] = draws.uniform(-1.0, 1.0, signal.size)
-    normal = draws.standard_normal(signal.size)
+    out[0] = rng.uniform(-1.0, 1.0, signal.size)
+    normal = rng.standard_normal(signal.size)
     out[1] = normal / max(float(np.abs(normal).max(initial=0.0)), np.finfo(np.float64).tiny)
     out[2], out[3] = 1.0, 0.0
     return out

@@ -17,12 +17,12 @@ _AT_ONCE = 4_000_000
 """Units in the draws that are summed at a time."""
 
 
-def draw_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def draw_sums(units: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """The sums of the units' parts, `(units, k)`, in each draw, float64 `(draws, k)`."""
     rng, count, sums = np.random.default_rng(seed), len(units), []
     at_once = max(1, _AT_ONCE // count)
-    for begin in range(0, draws, at_once):
-        some = min(at_once, draws - begin)
+    for begin in range(0, resamples, at_once):
+        some = min(at_once, resamples - begin)
         places = rng.integers(count, size=(some, count)) + count * np.arange(some)[:, None]
         times = np.bincount(places.ravel(), minlength=some * count).reshape(some, count)
         sums.append(times.astype(np.float64) @ units)

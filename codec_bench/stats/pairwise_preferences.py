@@ -85,11 +85,11 @@ def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None
     return WinRate(sum(scores) / len(scores) if scores else None, mean_interval, wins, ties, len(scores) - wins - ties)
 
 
-def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> Strengths:
+def strengths(duels: Sequence[Duel], *, seed: int = 0, resamples: int = DRAWS) -> Strengths:
     """Compute the strengths of systems from their comparisons.
 
     Args:
-        duels: of two different systems each. seed, draws: of the bootstrap over items.
+        duels: of two different systems each. seed, resamples: of the bootstrap over items.
 
     Raises:
         UserError: there is no comparison, or some groups of systems were never compared.
@@ -121,7 +121,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
         unknown = [Strength(name, None, None, None, each[name]) for name in names]
         return Strengths(unknown, 0.0, len(duels), units, Note("infinite_strengths"))
     points, tie = _fit_strengths(totals, sides, len(names))
-    ends, note = _interval_ends(table, sides, len(names), seed, draws)
+    ends, note = _interval_ends(table, sides, len(names), seed, resamples)
     rows = [
         Strength(name, float(value), *low_high, each[name]) for name, value, low_high in zip(names, points[0], ends)
     ]
@@ -202,17 +202,17 @@ def _fit_strengths(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple
 
 
 def _interval_ends(
-    table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
+    table: np.ndarray, sides: np.ndarray, systems: int, seed: int, resamples: int
 ) -> tuple[list[tuple[float | None, float | None]], Note | None]:
     """Bootstrap the 95 % interval of each system's strength, or say why not."""
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:
         return none, too_few(units, FEWEST_UNITS, "interval")
-    counts = draw_sums(table.reshape(units, -1), draws, seed).reshape(draws, len(sides), 3)
+    counts = draw_sums(table.reshape(units, -1), resamples, seed).reshape(resamples, len(sides), 3)
     finite = _finite(counts, sides, systems)
-    if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * draws:
-        return none, Note("infinite_draws", infinite=infinite, draws=draws)
+    if (infinite := int((~finite).sum())) > MAX_INFINITE_DRAWS * resamples:
+        return none, Note("infinite_draws", infinite=infinite, draws=resamples)
     points, _ = _fit_strengths(counts[finite], sides, systems)
     low, high = np.quantile(points, [0.025, 0.975], axis=0)
     return [(float(a), float(b)) for a, b in zip(low, high)], None

@@ -54,7 +54,7 @@ def by_optimiser(duels):
 def test_strengths_are_those_of_a_general_optimiser():
     duels = drawn(np.random.default_rng(3), 40)
     expected, nu = by_optimiser(duels)
-    result = strengths(duels, draws=50)
+    result = strengths(duels, resamples=50)
     assert {one.system: one.points for one in result.systems} == pytest.approx(expected, abs=0.01)
     assert result.tie == pytest.approx(nu, rel=1e-4)
     assert [one.system for one in result.systems] == sorted(expected, key=expected.get, reverse=True)
@@ -72,7 +72,7 @@ def test_without_a_tie_it_is_bradley_and_terry():
     """Zermelo's condition: the wins of each system are those that its strength expects."""
     draw = np.random.default_rng(5)
     duels = [duel for duel in drawn(draw, 60) if duel.score != 0.5]
-    result = strengths(duels, draws=20)
+    result = strengths(duels, resamples=20)
     points = {one.system: one.points for one in result.systems}
     assert result.tie == 0
     for name in NAMES:
@@ -87,7 +87,7 @@ def test_without_a_tie_it_is_bradley_and_terry():
 def test_neither_the_order_nor_the_side_matters_to_strengths():
     duels = drawn(np.random.default_rng(7), 30)
     turned = [Duel(duel.b, duel.a, 1 - duel.score, duel.unit) for duel in reversed(duels)]
-    one, other = (strengths(options, draws=20).systems for options in (duels, turned))
+    one, other = (strengths(options, resamples=20).systems for options in (duels, turned))
     assert [s.points for s in one] == pytest.approx([s.points for s in other], abs=1e-6)
 
 
@@ -164,7 +164,7 @@ def covered(repetitions, items):
     draw, inside, requested = np.random.default_rng(11), 0, 0
     true = POINTS * (TRUE - TRUE.mean())
     for _ in range(repetitions):
-        by_name = {one.system: one for one in strengths(drawn(draw, items), draws=300, seed=1).systems}
+        by_name = {one.system: one for one in strengths(drawn(draw, items), resamples=300, seed=1).systems}
         for name, value in zip(NAMES, true):
             if by_name[name].low is not None:
                 requested += 1

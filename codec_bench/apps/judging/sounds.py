@@ -47,7 +47,7 @@ LONGER = " This is what anybody hears who listens to the whole recording with at
 
 
 @dataclass(frozen=True, slots=True)
-class PlantedSound:
+class InjectedSound:
     """A mono or `(channels, samples)` sound, with true and false statements."""
 
     samples: np.ndarray
@@ -60,10 +60,7 @@ class PlantedSound:
         return Audio(self.samples, RATE_HZ)
 
 
-Draws = np.random.Generator
-
-
-def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
+def make_sound(kind: str, number: int, seed: int) -> InjectedSound:
     """Make one sound of a kind; even and odd numbers alternate where there are two.
 
     Args:
@@ -75,9 +72,9 @@ def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
     return KINDS[kind](number, np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big"))))
 
 
-def _either(kind: str, first: bool, samples: np.ndarray) -> PlantedSound:
+def _either(kind: str, first: bool, samples: np.ndarray) -> InjectedSound:
     one, other = ((claim[0], claim[1]) for claim in STATEMENTS[kind])
-    return PlantedSound(samples.astype(np.float32), *((one, other) if first else (other, one)))
+    return InjectedSound(samples.astype(np.float32), *((one, other) if first else (other, one)))
 
 
 def _times(seconds: float) -> np.ndarray:
@@ -103,31 +100,31 @@ def _spoken() -> tuple[Sample, ...]:
     return tuple(open_source("embedded"))
 
 
-def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sample]:
+def _speech(rng: np.random.Generator, female: bool | None = None) -> tuple[np.ndarray, Sample]:
     """Draw an utterance at a peak of 0.5, and its sample; `female` None is any voice."""
     fitting = [one for one in _spoken() if female is None or (one.speaker in FEMALE) == female]
-    sample = fitting[int(draws.integers(len(fitting)))]
+    sample = fitting[int(rng.integers(len(fitting)))]
     signal = Audio.read(str(sample.audio)).samples[0].astype(np.float64)
     return 0.5 * signal / np.abs(signal).max(), sample
 
 
-def _silence(number: int, draws: Draws) -> PlantedSound:
-    speech, _ = _speech(draws)
+def _silence(number: int, rng: np.random.Generator) -> InjectedSound:
+    speech, _ = _speech(rng)
     silent = number % 2 == 0
-    return _either("silence", silent, _quiet(draws.uniform(2, 4)) if silent else speech)
+    return _either("silence", silent, _quiet(rng.uniform(2, 4)) if silent else speech)
 
 
-def _snr(number: int, draws: Draws) -> PlantedSound:
+def _snr(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make speech, for even numbers with white noise of the same power (0 dB)."""
-    speech, _ = _speech(draws)
-    noise = draws.standard_normal(speech.size)
+    speech, _ = _speech(rng)
+    noise = rng.standard_normal(speech.size)
     noise *= np.sqrt(np.mean(speech**2) / np.mean(noise**2))
     noisy = number % 2 == 0
     return _either("noise", noisy, 0.5 * (speech + noise) if noisy else speech)
 
 
-def _stops(number: int, draws: Draws) -> PlantedSound:
-    stops, hz = number % 2 == 0, draws.uniform(300, 800)
+def _stops(number: int, rng: np.random.Generator) -> InjectedSound:
+    stops, hz = number % 2 == 0, rng.uniform(300, 800)
     tone = np.concatenate([_tone(1.6, hz), _quiet(1.6)]) if stops else _tone(3.2, hz)
     return _either("tone that stops", stops, tone)
 
@@ -140,14 +137,14 @@ def _counted(count: int) -> Claims:
     )
 
 
-def _beeps(number: int, draws: Draws) -> PlantedSound:
+def _beeps(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make 1 to 7 beeps; the false statement is off by one or two."""
     count = 1 + (2 + 2 * number) % MOST_BEEPS
     others = [n for n in range(1, MOST_BEEPS + 1) if 1 <= abs(n - count) <= 2]
-    hz = draws.uniform(600, 1200)
+    hz = rng.uniform(600, 1200)
     pieces = [segment for _ in range(count) for segment in (_tone(0.18, hz), _quiet(0.32))]
     signal = np.concatenate([_quiet(0.3), *pieces])
-    return PlantedSound(signal.astype(np.float32), _counted(count), _counted(others[int(draws.integers(len(others)))]))
+    return InjectedSound(signal.astype(np.float32), _counted(count), _counted(others[int(rng.integers(len(others)))]))
 
 
 def _clicks(bpm: float, beats: int) -> np.ndarray:
@@ -155,53 +152,53 @@ def _clicks(bpm: float, beats: int) -> np.ndarray:
     return np.concatenate([np.concatenate([beat, _quiet(60.0 / bpm - 0.03)]) for _ in range(beats)])
 
 
-def _tempo(number: int, draws: Draws) -> PlantedSound:
+def _tempo(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make eight beats at 120 and eight at 140 a minute, or for odd numbers reversed."""
     faster = number % 2 == 0
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
     return _either("tempo", faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]))
 
 
-def _pitch(number: int, draws: Draws) -> PlantedSound:
+def _pitch(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make a tone that rises by an octave (even numbers) or falls (odd ones)."""
-    rising, low = number % 2 == 0, draws.uniform(200, 400)
+    rising, low = number % 2 == 0, rng.uniform(200, 400)
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
     signal = _fade_ends(0.3 * np.sin(2 * np.pi * np.cumsum(hz) / RATE_HZ))
     return _either("pitch", rising, signal)
 
 
-def _loudness(number: int, draws: Draws) -> PlantedSound:
+def _loudness(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make speech twice, softer by 14 dB the first (even numbers) or second time."""
-    speech, _ = _speech(draws)
+    speech, _ = _speech(rng)
     louder = number % 2 == 0
     first, second = (0.2, 1.0) if louder else (1.0, 0.2)
     return _either("loudness", louder, np.concatenate([first * speech, _quiet(0.6), second * speech]))
 
 
-def _channel_side(number: int, draws: Draws) -> PlantedSound:
+def _channel_side(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make speech in one of two channels; the other is silent."""
-    speech, _ = _speech(draws)
+    speech, _ = _speech(rng)
     left = number % 2 == 0
     return _either("side", left, np.stack([speech, np.zeros_like(speech)] if left else [np.zeros_like(speech), speech]))
 
 
-def _voice(number: int, draws: Draws) -> PlantedSound:
+def _voice(number: int, rng: np.random.Generator) -> InjectedSound:
     female = number % 2 == 0
-    speech, _ = _speech(draws, female)
+    speech, _ = _speech(rng, female)
     return _either("voice", female, speech)
 
 
-def _reversed(number: int, draws: Draws) -> PlantedSound:
-    speech, _ = _speech(draws)
+def _reversed(number: int, rng: np.random.Generator) -> InjectedSound:
+    speech, _ = _speech(rng)
     backwards = number % 2 == 0
     return _either("reversed speech", backwards, speech[::-1] if backwards else speech)
 
 
-def _order(number: int, draws: Draws) -> PlantedSound:
+def _order(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make a tone and noise, with the tone first for even numbers."""
     tone_first = number % 2 == 0
-    tone, noise = _tone(1.0, draws.uniform(400, 900)), _fade_ends(0.1 * draws.standard_normal(RATE_HZ))
+    tone, noise = _tone(1.0, rng.uniform(400, 900)), _fade_ends(0.1 * rng.standard_normal(RATE_HZ))
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
     return _either("order", tone_first, np.concatenate(pieces))
 
@@ -214,29 +211,29 @@ def _spoken_claims(word: str) -> Claims:
     return f'The speaker says the word "{word}".', f'Among the words that are spoken is "{word}".'
 
 
-def _word(number: int, draws: Draws) -> PlantedSound:
+def _word(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make a sentence; statements name its longest word, or that of another sentence."""
-    speech, sample = _speech(draws)
+    speech, sample = _speech(rng)
     text = str(sample.text)
     others = [w for one in _spoken() if (w := _longest(str(one.text))) not in text.lower()]
-    return PlantedSound(
+    return InjectedSound(
         speech.astype(np.float32),
         _spoken_claims(_longest(text)),
-        _spoken_claims(others[int(draws.integers(len(others)))]),
+        _spoken_claims(others[int(rng.integers(len(others)))]),
     )
 
 
-def _cut(number: int, draws: Draws) -> PlantedSound:
+def _cut(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make a complete sentence with silence, or one that breaks off at 55 %."""
-    speech, _ = _speech(draws)
+    speech, _ = _speech(rng)
     broken = number % 2 == 0
     full = np.concatenate([speech, _quiet(0.6)])
     return _either("cut speech", broken, speech[: round(0.55 * speech.size)] if broken else full)
 
 
-def _delivery(number: int, draws: Draws) -> PlantedSound:
+def _delivery(number: int, rng: np.random.Generator) -> InjectedSound:
     """Make speech a third faster and higher, for odd numbers a quarter slower, lower."""
-    speech, _ = _speech(draws)
+    speech, _ = _speech(rng)
     excited = number % 2 == 0
     claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
     return _either(
@@ -244,7 +241,7 @@ def _delivery(number: int, draws: Draws) -> PlantedSound:
     )
 
 
-KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {
+KINDS: Mapping[str, Callable[[int, np.random.Generator], InjectedSound]] = {
     "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo,
     "pitch": _pitch,
     "loudness": _loudness, "side": _channel_side, "voice": _voice, "reversed speech": _reversed, "order": _order,
@@ -299,7 +296,7 @@ class Claim(JudgeQuestion):
 
 def claims(
     per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
-) -> Iterator[tuple[str, PlantedSound, list[Claim]]]:
+) -> Iterator[tuple[str, InjectedSound, list[Claim]]]:
     """Yield the name, the sound and the questions of every injected sound."""
     for kind in (one for one in KINDS if one in kinds):
         for number in range(per_kind):
@@ -311,7 +308,7 @@ def claims(
             yield name, sound, questions
 
 
-def _about(unit: str, kind: str, sound: PlantedSound, long: bool, repeat: int) -> Iterator[Claim]:
+def _about(unit: str, kind: str, sound: InjectedSound, long: bool, repeat: int) -> Iterator[Claim]:
     """Yield the yes/no claims and the A/B choices about one sound.
 
     Args:

@@ -40,7 +40,7 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     smaller = {**requested, "limit": limit, "repeats": repeats}
     if json.loads(json.dumps(smaller)) != recorded:
         return smaller  # something else differs, which the writer of the record reports
-    limit_now, draws = requested["limit"], requested["repeats"]
+    limit_now, repeats_now = requested["limit"], requested["repeats"]
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch("choice_fixed_by_sounds", folder=folder, hint="give another --out, or the same --limit")
     if limit_now is not None and (limit is None or limit_now < limit):
@@ -52,12 +52,12 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
             limit=limit_now,
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
-    if draws < repeats:
+    if repeats_now < repeats:
         raise RunMismatch(
             "repeats_lowered",
             folder=folder,
             repeats=repeats,
-            draws=draws,
+            draws=repeats_now,
             hint=f"give another --out, or --repeats {repeats} or more",
         )
     return smaller
