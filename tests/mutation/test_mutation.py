@@ -75,6 +75,19 @@ def test_a_mutant_is_what_a_new_process_imports(tmp_path):
     assert "PLANTED" not in path.read_text("utf-8")
 
 
+def test_a_mutant_is_what_the_tests_import(tmp_path):
+    (tmp_path / "test_planted.py").write_text(
+        "from codec_bench.text import language\n\ndef test_it():\n    assert not hasattr(language, 'PLANTED')\n"
+    )
+    path = mutation.ROOT / "codec_bench" / "text" / "language.py"
+    model = {"path": str(path), "source": path.read_text("utf-8") + "\nPLANTED = 7\n"}
+    program = f"import sys; sys.path[:0] = [{str(mutation.ROOT)!r}, {str(HERE)!r}]; import mutation; from pathlib import Path\n"
+    program += f"tests = Path({str(tmp_path)!r}, 'test_planted.py')\n"
+    program += f"print(*(mutation.outcome(tests, model, 60)[0] for model in (None, {model!r})))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "passed failed\n", done.stderr
+
+
 def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, monkeypatch):
     module = "text/language"
     source = (mutation.ROOT / "codec_bench" / f"{module}.py").read_text("utf-8")
@@ -84,8 +97,11 @@ def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, mon
     monkeypatch.setattr(mutation, "known", lambda: {(module, line, same.after): "it is"})
 
     def spoken(tests: Path, model: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
+        if model is not None and "planted" in model["source"]:
+            return ("passed" if unseen else "failed"), 0.1
         return ("passed" if model is None or model["source"] == survivor.of(source) else "failed"), 0.1
 
+    unseen = []
     monkeypatch.setattr(mutation, "outcome", spoken)
     result = mutation.examine(module, 1_000, 1, 1.0)
     alike = sum((source.splitlines()[m.line - 1].strip(), m.after) == (line, same.after) for m in every)
@@ -96,6 +112,9 @@ def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, mon
     again = mutation.retained([mutation.Result("text/other", 2, killed=3), mutation.Result(module, 1, survivors=["x"])])
     assert [(one.module, one.killed, one.survivors) for one in again] == [(module, 0, ["x"]), ("text/other", 3, [])]
     assert f"| {module} | 1 | {len(every)} | {alike} | {result.killed} | 1 |" in mutation.page([result])
+    unseen.append(True)
+    with pytest.raises(SystemExit):
+        mutation.examine(module, 1_000, 1, 1.0)
     monkeypatch.setattr(mutation, "outcome", lambda *args: ("failed", 0.1))
     assert mutation.examine(module, 1_000, 1, 1.0) is None, "tests that fail without a mutant show nothing"
 
