@@ -41,6 +41,8 @@ SOUND_PREFIX = "codec-bench-sound:"
 ROLES = {"user": "user", "assistant": "model"}
 CATEGORIES = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
+STOPPED = {"OTHER", "FINISH_REASON_UNSPECIFIED", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL"}
+"""Reasons for which an answer ends before it is complete, without a limit or a filter."""
 
 
 class LongBody(bytes):
@@ -209,6 +211,8 @@ class Gemini(BatchableModel):
             message = clean(str(candidate.get("finishMessage") or ""))
             reason = Diagnostic("answer_stopped", finish=finish, message=message)
             return Response.refused(reason, text=text or None, **about)
+        if finish in STOPPED:
+            return Response.failed(Diagnostic("answer_stopped", finish=finish), text=text or None, **about)
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
         notes: list[str] = [] if text or sounds else [EMPTY]
         if reasoning := "".join(item.get("text") or "" for item in parts if item.get("thought")):

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 PCM_HZ = 24_000
+INTERRUPTED = ("error", "abort", "insufficient_system_resource")
+"""Finish reasons of answers that the service broke off: vLLM and SGLang, OpenRouter and Mistral, DeepSeek."""
 SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
 
 
@@ -57,7 +59,7 @@ class ChatReply:
             began: start of the attempt (`time.monotonic`).
 
         Raises:
-            Retryable, RequestFailed: the body is an error and not an answer.
+            Retryable, RequestFailed: the body is an error and not an answer, or the service broke the answer off.
         """
         if body.get("error"):
             raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
@@ -74,6 +76,10 @@ class ChatReply:
                 continue
             self._add_part(delta, began)
             self.finish = choice.get("finish_reason") or self.finish
+        if self.finish in INTERRUPTED:
+            raise Retryable(Diagnostic("answer_cancelled", cause=self.finish))
+        if self.finish == "model_length":
+            self.finish = "length"
 
     def _add_part(self, delta: Mapping[str, Any], began: float) -> None:
         """Add a message, or one delta of a stream, to text, audio, reasoning and refusal."""

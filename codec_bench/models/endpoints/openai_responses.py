@@ -21,13 +21,15 @@ from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.openai_chat import trouble_within
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import read_json
-from codec_bench.models.endpoints.retries import RequestFailed
+from codec_bench.models.endpoints.retries import RequestFailed, Retryable
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
     import aiohttp
 
 FINISHES = {"max_output_tokens": "length"}
+INTERRUPTED = {"failed", "cancelled"}
+"""States of an answer that the service broke off."""
 
 
 class OpenAiResponses(BatchableModel):
@@ -115,5 +117,7 @@ async def _read(response: aiohttp.ClientResponse, began: float) -> Any:
 def _check(body: Any) -> None:
     if isinstance(body, Mapping) and body.get("error"):
         raise trouble_within(body, {"invalid_request_error", "invalid_prompt"})
+    if isinstance(body, Mapping) and body.get("status") in INTERRUPTED:
+        raise Retryable(Diagnostic("answer_cancelled", cause=body["status"]))
     if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):
         raise RequestFailed(Diagnostic("no_answer_in_reply", body=clean(str(body))))

@@ -67,6 +67,12 @@ def test_a_filter_in_the_middle(kit, finish, monkeypatch):
     assert response.status == "refused" and finish in response.reason and response.text == "par"
 
 
+@pytest.mark.parametrize("finish", ["OTHER", "MALFORMED_RESPONSE"])
+def test_an_answer_that_ends_for_another_reason_is_no_answer(kit, finish, monkeypatch):
+    response, _ = answered(kit, kit.reply(candidate({"text": "par"}, finish=finish)), kit.question(), monkeypatch)
+    assert response.status == "failed" and response.reason.parameters["finish"] == finish and response.text == "par"
+
+
 def test_a_blocked_prompt(kit, monkeypatch):
     body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
     response, _ = answered(kit, kit.reply(body), kit.question(), monkeypatch)

@@ -160,6 +160,24 @@ def test_a_stream_that_breaks_is_tried_again_and_fails(kit, case):
     assert len(service.seen) == 2 == response.attempts and response.text is None
 
 
+@pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_the_service_broke_off_is_tried_again_and_fails(kit, finish, stream):
+    handle = (
+        streaming(events(delta("half"), delta("", finish)), 50)
+        if stream
+        else always(kit.reply(kit.chat("half", finish)))
+    )
+    response, service, _ = answered(kit, handle, kit.question(), stream=stream, attempts=2)
+    assert response.status == "failed" and len(service.seen) == 2 and response.text is None
+    assert response.reason.as_dict() == {"code": "answer_cancelled", "cause": finish}
+
+
+def test_the_limit_of_a_model_is_a_limit_of_length(kit):
+    response, _, _ = answered(kit, always(kit.reply(kit.chat("half", "model_length"))), kit.question())
+    assert response.status == "ok" and response.finish == "length"
+
+
 def test_a_refusal(kit):
     response, _, _ = answered(kit, always(kit.reply(kit.chat(None, refusal="I cannot help."))), kit.question())
     assert (

@@ -83,6 +83,7 @@ def test_texts_fit_openais_types():
         ),
         ({"error": {"code": "server_error", "message": "oops"}}, "failed", 200, "oops"),
         ({"error": {"code": "invalid_prompt", "message": "no"}}, "refused", 200, "no"),
+        (body(spoken("par"), status="cancelled"), "failed", 200, "cancelled"),
         ({"output": 3}, "failed", 200, "no answer"),
         ({"output": [3]}, "failed", 200, "expected layout"),
     ],
