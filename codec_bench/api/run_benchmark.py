@@ -27,8 +27,8 @@ from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, T
 from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
+from codec_bench.config.custom_code import code_hash, is_custom_code
 from codec_bench.config.option import documented, names
-from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem

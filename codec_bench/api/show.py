@@ -91,7 +91,8 @@ def _describe(name: str) -> dict[str, Any]:
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
     from codec_bench.config import config_names, read_config
-    from codec_bench.config.registry import Spec, is_custom_code
+    from codec_bench.config.custom_code import is_custom_code
+    from codec_bench.config.registry import Spec
     from codec_bench.data import REGISTERED
     from codec_bench.metrics import group_names
     from codec_bench.metrics.groups import group_metrics

@@ -12,9 +12,10 @@ from codec_bench.api.benchmark_names import is_benchmark_path, is_model_config
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
-from codec_bench.config.registry import declared_methods, is_custom_code
+from codec_bench.config.registry import declared_methods
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.messages.errors import Note, UnknownName, UserError
 from codec_bench.types import Audio

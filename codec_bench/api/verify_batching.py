@@ -122,7 +122,8 @@ def verify_batching(
 def _is_codec(name: str) -> bool:
     """Whether a name is a codec's; custom code is loaded only if its text is unclear."""
     from codec_bench import codecs
-    from codec_bench.config.registry import declared_methods, is_custom_code, load_attribute
+    from codec_bench.config.custom_code import is_custom_code
+    from codec_bench.config.registry import declared_methods, load_attribute
 
     if not is_custom_code(name):
         return codecs.has_codec(name)
@@ -159,7 +160,8 @@ def _runner(
         (`feature` or `metric`, the function from clip numbers to results).
     """
     from codec_bench import codecs, features, metrics
-    from codec_bench.config.registry import Spec, is_custom_code, load_attribute
+    from codec_bench.config.custom_code import is_custom_code
+    from codec_bench.config.registry import Spec, load_attribute
 
     base = Spec.parse(name).name
     custom = load_attribute(base) if is_custom_code(base) else None

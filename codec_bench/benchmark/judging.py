@@ -38,10 +38,9 @@ from codec_bench.benchmark.reading.base import TRUNCATED
 from codec_bench.benchmark.run_request import BenchmarkRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, answer_text, unread_score
-from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError, UserError
-from codec_bench.models import check_served, describe_service_end
+from codec_bench.models import check_served, code_identity, describe_service_end
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
@@ -351,13 +350,12 @@ async def judge_at_once(
         judge = load_apart(judge_name, options, request.running.device)
         try:
             judge.set_waiting(lambda text: progress.waits(f"{by.strip()} {text}".strip()), patient=request.terms.wait)
-            code_identity = {"code": code_hash(judge_name)} if is_custom_code(judge_name) else {}
             answering = Answering(
                 judge,
                 lambda: started_model(judge),
                 writer,
                 cache,
-                {**judge.identity, **code_identity},
+                {**judge.identity, **code_identity(judge_name, options)},
                 shared=request.terms.reuse_answers,
                 spending=budget.open_account(judge),
                 noted_as=f"service of {label}",

@@ -17,8 +17,8 @@ from codec_bench.benchmark.baselines import label_of
 from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.config.custom_code import code_hash, is_custom_code
 from codec_bench.config.option import documented
-from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code, load_attribute
+from codec_bench.config.custom_code import is_custom_code
+from codec_bench.config.registry import Registry, Spec, call_with_known, load_attribute
 from codec_bench.machine.process_state import build_preserving_torch
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.types import not_discrete
@@ -297,6 +298,11 @@ def runs_on_device(name: str) -> bool:
     return entry is None or load_attribute(TABLE[entry.family.adapter]).where == "device"
 
 
+def code_of_codec(name: str | None) -> str:
+    """Return the hash of the code of a custom codec or of another package's; else empty."""
+    return "" if name is None or is_command_file(name) else REGISTRY.code_hash(Spec.parse(name).name)
+
+
 def is_foreign_codec(name: str | None) -> bool:
     """Whether a codec is custom code or another package's; False without a name."""
     if name is None or is_command_file(name):
@@ -424,6 +430,7 @@ __all__ = [
     "CodecInfo",
     "CodecRow",
     "build_codec",
+    "code_of_codec",
     "codec_names",
     "describe_codec",
     "has_codec",

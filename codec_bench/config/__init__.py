@@ -8,7 +8,7 @@ Which file to open
     `profile`; `shared_options.py` common ones. `option.py` what an option is. `request_file.py` options from a file;
     `loading.py` the YAML loader. `paths.py` the cache folder, `bounded_cache.py` a cache of limited size,
     `file_content.py` hashes of files as keys. `limits.py` limits of a codec's process; `network.py` offline mode.
-    `registry.py` resolves names in tables, installed packages and files.
+    `registry.py` resolves names in tables, installed packages and files; `custom_code.py` hashes code of the user.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PART_BYTES = 1 << 20
 _MAX_BYTES = 64 << 20
 _LATEST = 10_000
+_WEIGHTS = ("weight", "checkpoint", "ckpt")
 
 
 def file_state(path: str | os.PathLike[str]) -> str | None:
@@ -77,6 +78,19 @@ def path_hash(path: str | os.PathLike[str]) -> str:
             file = os.path.join(here, name)
             digest.update(f"{os.path.relpath(file, path)}\0{file_hash(file)}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def with_content(name: str, option: Any) -> str:
+    """Return an option of custom code as text; weights in files with their content's hash.
+
+    An option has weights if its name says so. Another may name a file that the code writes.
+    """
+    text = str(option)
+    if not any(word in name.lower() for word in _WEIGHTS) or not os.path.exists(text):
+        return text
+    with suppress(OSError):
+        return f"{text} {path_hash(text)}"
+    return text
 
 
 class _Hashes(BoundedCache):

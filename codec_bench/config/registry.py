@@ -14,12 +14,11 @@ import importlib
 import importlib.util
 import inspect
 import linecache
-import os
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +28,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+from codec_bench.config.custom_code import (
+    check_imports,
+    code_hash,
+    file_hash,
+    find_code,
+    import_folders,
+    is_custom_code,
+)
 from codec_bench.messages.errors import UnknownName, UserError
 
 Lent = TypeVar("Lent")
@@ -56,33 +63,6 @@ class Spec:
         if match is None:
             raise UserError("not_a_name", name=text, hint="expected NAME, NAME[ARGUMENT] or NAME@POINT")
         return cls(text, match["name"].strip(), match["argument"], match["point"])
-
-
-def is_custom_code(text: str) -> bool:
-    """Whether a name is custom code (`./file.py:Class` or `package.module:Class`)."""
-    head, colon, attribute = text.rpartition(":")
-    return (
-        bool(colon)
-        and attribute.isidentifier()
-        and (head.endswith(".py") or all(p.isidentifier() for p in head.split(".")))
-    )
-
-
-def code_hash(name: str) -> str:
-    """64 bits of the SHA-256 of a custom class's file, in hex; empty without one."""
-    head = name.rpartition(":")[0]
-    path = Path(head).expanduser() if head.endswith(".py") else _module_file(head)
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path is not None and path.is_file() else ""
-
-
-def _module_file(module: str) -> Path | None:
-    """The source file of a module, also of one in the current folder, or None."""
-    try:
-        with _current_folder():
-            spec = importlib.util.find_spec(module)
-    except Exception:  # a parent package that fails: `load_attribute` reports it
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
 def source_hash(cls: type) -> str | None:
@@ -175,9 +155,9 @@ def load_attribute(path: str) -> Any:
     head, _, attribute = path.rpartition(":")
     try:
         if head.endswith(".py"):
-            module = _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
+            module = _load_file(str(Path(head).expanduser().resolve()), file_hash(path))
         else:
-            with nullcontext() if head in sys.modules else _current_folder():
+            with nullcontext() if head in sys.modules else import_folders():
                 module = importlib.import_module(head)
     except UserError:
         raise
@@ -190,21 +170,6 @@ def load_attribute(path: str) -> Any:
         raise UserError(
             "file_without_attribute", path=head, name=attribute, hint=f"it has {', '.join(names) or 'no class'}"
         ) from None
-
-
-@contextmanager
-def _current_folder() -> Iterator[None]:
-    """Append the current folder to the import path for the block."""
-    here = os.getcwd()
-    is_new = here not in sys.path
-    if is_new:
-        sys.path.append(here)
-        importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        if is_new and here in sys.path:
-            sys.path.remove(here)
 
 
 @cache
@@ -221,7 +186,9 @@ def _load_file(path: str, content: str) -> Any:
     sys.modules[name] = module  # dataclasses and pickling look the module up by name
     try:
         # Not by the loader: it takes compiled code of a file with the same size and the same second of change.
-        exec(loader.source_to_code(Path(path).read_bytes(), path), module.__dict__)
+        with import_folders(str(Path(path).parent)):
+            exec(loader.source_to_code(Path(path).read_bytes(), path), module.__dict__)
+        check_imports(Path(path))
     except BaseException:
         del sys.modules[name]
         raise
@@ -255,15 +222,12 @@ def declared_methods(name: str) -> frozenset[str]:
 
     Empty if the file cannot be read, or holds no such class.
     """
-    head, _, attribute = name.rpartition(":")
-    path = Path(head).expanduser()
+    path, attribute = find_code(name), name.rpartition(":")[2]
+    if path is None:
+        return frozenset()
     try:
-        if path.suffix != ".py":
-            with _current_folder():
-                spec = importlib.util.find_spec(head)
-            path = Path(spec.origin) if spec is not None and spec.origin else path
         tree = ast.parse(path.read_text("utf-8"))
-    except (OSError, ValueError, SyntaxError, ImportError):
+    except (OSError, ValueError, SyntaxError):
         return frozenset()
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     methods: set[str] = set()
@@ -311,6 +275,12 @@ class Registry:
     def is_foreign(self, name: str) -> bool:
         """Whether a name is custom code, or added by another package."""
         return is_custom_code(name) or (name not in self.built_in and name in self.table())
+
+    def code_hash(self, name: str) -> str:
+        """The hash of the code of custom code, or of another package's name; empty for the project's own."""
+        if is_custom_code(name):
+            return code_hash(name)
+        return code_hash(self.table()[name]) if self.is_foreign(name) else ""
 
     def resolve(self, name: str) -> Any:
         """The class of a name, a dotted path or a file, or an UnknownName."""

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
+from codec_bench.codecs import code_of_codec, is_foreign_codec
 from codec_bench.codecs.checks.signals import DELAY
+from codec_bench.config.file_content import with_content
 from codec_bench.config.option import options_of
-from codec_bench.config.registry import code_hash, doc_summary, is_custom_code, source_hash
+from codec_bench.config.registry import doc_summary, source_hash
 from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
@@ -27,6 +29,7 @@ from codec_bench.engine.running import Running, Workers, describe_machine, numbe
 from codec_bench.engine.timings import Timeline, name_models
 from codec_bench.machine.environment import process_started_at
 from codec_bench.messages.errors import RunMismatch, UserError
+from codec_bench.metrics import code_of_metric
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
 from codec_bench.store.files import write_json
@@ -321,21 +324,20 @@ def _fingerprint(
         codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
         if system.runs_here:
             codecs[system.name]["code"] = source_hash(system.cls) or "its source cannot be read"
-        elif system.codec is not None and is_custom_code(system.codec):
-            codecs[system.name]["code"] = code_hash(system.codec)
+        elif code := code_of_codec(system.codec):
+            codecs[system.name]["code"] = code
         elif system.source is not None:
             codecs[system.name]["audio"] = data_of(system.source).fingerprint
         if system.stage is not None and system.stage.options:
-            options[system.name] = system.stage.options
+            of_files = is_foreign_codec(system.codec) or system.live is not None
+            options[system.name] = {k: with_content(k, v) if of_files else v for k, v in system.stage.options.items()}
     return {
         "data": data_of(evaluation.source).fingerprint,
         "samples": data_of(evaluation.source).full_size,
         **_shard(evaluation.source),
         "systems": codecs,
-        "metrics": {
-            n: m.protocol if not is_custom_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
-        },
-        "features": {n: f.cache_id or n for n, f in plan.features.items()},
+        "metrics": {n: f"{m.protocol} {code_of_metric(n)}".rstrip() for n, m in plan.metrics.items()},
+        "features": {n: f.identity for n, f in plan.features.items()},
         "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},
         "signals": SIGNALS,
         "seed": evaluation.request["seed"],

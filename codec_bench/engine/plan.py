@@ -43,6 +43,7 @@ class FeaturePlan:
         where: `device` or `cpu`.
         batch_s: padded seconds of a batch.
         cache_id: its part of the cache key; None if not cached.
+        code: the hash of the code of a custom feature or of another package's; else empty.
         mib_per_s: GPU memory per padded second, or None.
         kind: of its model, for messages.
         seed: of the run, if it draws for each sample.
@@ -58,6 +59,12 @@ class FeaturePlan:
     reads_language: bool = False
     kind: str = "model"
     seed: int | None = None
+    code: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Everything by which its results differ, for records."""
+        return self.cache_id or f"{self.name} {self.code}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +285,9 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
         feature = load_feature(exact, **mine)  # does not load the model: the worker does, with its first batch
     weights = weights_identity(warnings, mine.get("weights"))
     by = f"|{feature.by}" if feature.by else ""
-    cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}" if feature.cached else None
+    code = FEATURES.code_hash(Spec.parse(exact).name)
+    suffix = f"|{code}" if code else ""
+    cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}{suffix}" if feature.cached else None
     return FeaturePlan(
         name=name,
         stage=StageSpec(name, "feature", (exact,), mine, name if FEATURES.is_foreign(Spec.parse(exact).name) else ""),
@@ -288,6 +297,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
         cache_id=cache_id,
         mib_per_s=feature.mib_per_s,
         reads_language=feature.reads_language,
+        code=code,
         kind=_KINDS.get(".".join(type(feature).__module__.split(".")[-2:-1]), "model"),
         seed=seed if getattr(feature, "reads_seed", False) else None,
     )

@@ -17,8 +17,8 @@ from typing import Any, Literal, Protocol
 
 from codec_bench.codecs import catalogue, has_codec, is_command_file
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_custom_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
 from codec_bench.messages.errors import UserError

@@ -66,6 +66,7 @@ SENTENCES = {
         "unknown_option": "'{name}' does not take '{option}'",
         "not_a_name": "'{name}' is not a name",
         "not_imported": "'{path}' cannot be imported: {type}: {cause}",
+        "module_taken": "'{path}' imports '{name}', which is '{near}', but '{loaded}' is loaded under this name",
         "file_without_attribute": "'{path}' has no '{name}'",
         "added_twice": lambda room, name, one, other: (
             f"two packages add the {words_of(room)} '{name}': {one} and {other}"

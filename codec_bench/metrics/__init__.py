@@ -17,8 +17,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.config.option import names
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code
+from codec_bench.config.registry import Registry, Spec, call_with_known
 from codec_bench.features.scorers import SCORERS
 from codec_bench.machine.process_state import build_preserving_torch
 from codec_bench.messages.errors import MissingExtra, UserError
@@ -282,6 +283,12 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
     return by_user
 
 
+def code_of_metric(text: str) -> str:
+    """Return the hash of the code of a custom metric or of another package's; else empty."""
+    name = Spec.parse(text).name
+    return "" if name.endswith((".yaml", ".yml")) else REGISTRY.code_hash(name)
+
+
 def is_foreign_metric(text: str) -> bool:
     """Whether a metric is custom code or another package's."""
     name = Spec.parse(text).name
@@ -331,6 +338,7 @@ __all__ = [
     "Metric",
     "build_metric",
     "chosen_metrics",
+    "code_of_metric",
     "expand",
     "group_names",
     "is_foreign_metric",

@@ -9,7 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from codec_bench.config.registry import Spec, is_custom_code
+from codec_bench.config.custom_code import is_custom_code
+from codec_bench.config.registry import Spec
 from codec_bench.features.recognisers.names import RECOGNISERS
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.messages.errors import UserError

@@ -20,7 +20,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, invalid_value, load_yaml, read_config
-from codec_bench.config.registry import Registry, is_custom_code, load_attribute
+from codec_bench.config.custom_code import is_custom_code
+from codec_bench.config.file_content import with_content
+from codec_bench.config.registry import Registry, load_attribute
 from codec_bench.messages.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import LookedUp, Served
@@ -132,6 +134,21 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
     extra = {"folder": str(Path(name).parent)} if is_custom_file(name) and "folder" in _parameters(factory) else {}
     options = _merged({**extra, **_prices(config, chosen), **config.options}, chosen)
     return _build(factory, name, config.info(own_name(name)), options, device)
+
+
+def code_identity(name: str, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what records add to the identity of custom code or of another package's model.
+
+    Empty for the project's own models.
+
+    Args:
+        options: of the model; the content of weights counts.
+    """
+    code = "" if is_custom_file(name) else REGISTRY.code_hash(name)
+    if not code:
+        return {}
+    files = {k: text for k, v in (options or {}).items() if (text := with_content(k, v)) != str(v)}
+    return {"code": code, **({"files": files} if files else {})}
 
 
 def model_names() -> list[str]:
@@ -381,6 +398,7 @@ __all__ = [
     "ModelInfo",
     "ModelRow",
     "check_served",
+    "code_identity",
     "describe_service_end",
     "is_custom_file",
     "list_models",

@@ -9,11 +9,11 @@ from itertools import count
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.config.registry import is_custom_code
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.features.recognisers.names import resolve_recognisers
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
-from codec_bench.models import is_custom_file, load_model, model_names
+from codec_bench.models import code_identity, is_custom_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.recogniser import Recogniser
 from codec_bench.types import Message, Request, Response, Sound
@@ -59,6 +59,10 @@ class Cascade(Model):
         self.answers = load_model(llm, dict(llm_options or {}))
         if self.answers.info.reads != "messages" or "text" not in self.answers.info.outputs:
             raise UserError("cascade_language_model", language_model=llm, model=info.name)
+        self._code = {
+            "recogniser": code_identity(recogniser, recogniser_options),
+            "llm": code_identity(llm, llm_options),
+        }
         # Both models work at the same time, on different requests.
         self.concurrency = self.recogniser.concurrency + self.answers.concurrency
 
@@ -67,8 +71,8 @@ class Cascade(Model):
         """The identities of both models, and the template."""
         return {
             "kind": type(self).__name__,
-            "recogniser": dict(self.recogniser.identity),
-            "llm": dict(self.answers.identity),
+            "recogniser": {**self.recogniser.identity, **self._code["recogniser"]},
+            "llm": {**self.answers.identity, **self._code["llm"]},
             "template": self.template,
         }
 

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from codec_bench.config.registry import Spec
+from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import Feature, load_feature
 from codec_bench.features.recognisers.names import known_languages, protocol_of_recogniser, resolve_recognisers
 from codec_bench.machine.memory import placed
@@ -72,6 +74,7 @@ class Recogniser(BatchModel):
                 with suppress(WeightsMissing):  # a language may never be needed
                     load_feature(name, device="cpu", weights=self.weights)
         protocols = {name: protocol_of_recogniser(name) for name in self._names}
+        code = {name: hashed for name in self._names if (hashed := FEATURES.code_hash(Spec.parse(name).name))}
         return {
             "kind": type(self).__name__,
             "protocols": protocols,
@@ -79,6 +82,7 @@ class Recogniser(BatchModel):
             "weights": weights_identity(checkpoints, self.weights),
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
+            **({"code": code} if code else {}),
         }
 
     def choose_device(self) -> str:

@@ -20,7 +20,7 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import TWO_CORRECT_OPTIONS
 from codec_bench.benchmark.run_request import run_folder
-from codec_bench.config.registry import code_hash
+from codec_bench.config.custom_code import code_hash
 from codec_bench.engine import pool
 from codec_bench.messages.errors import RunMismatch
 from codec_bench.report.open_run import Run, open_run

@@ -13,7 +13,8 @@ import pytest
 from refusals import Containing, refuses
 
 from codec_bench import Audio, CodecInfo
-from codec_bench.config.registry import code_hash, source_hash
+from codec_bench.config.custom_code import code_hash
+from codec_bench.config.registry import source_hash
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import check_name, name_systems, read_generated, read_systems, split_name
 from codec_bench.messages import Diagnostic

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from codec_bench.apps.building.recipe_spoken import Used
 from codec_bench.benchmark.asking.sending import send_request
-from codec_bench.config.registry import is_custom_code
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.messages.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model

@@ -36,8 +36,8 @@ from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import ReplayedUser, ScriptedUser, Sounds, User, recorded_user
 from codec_bench.apps.conversation.voice import release_utmos, voice
 from codec_bench.config import check_settings, fit
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_custom_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import describe_machine
 from codec_bench.features.base import Feature

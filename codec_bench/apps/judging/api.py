@@ -25,8 +25,8 @@ from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.runs_overview import RunOutcome
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.config.option import names
-from codec_bench.config.registry import is_custom_code
 from codec_bench.engine.running import Progress, Running, choose_running
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UnknownName, UserError

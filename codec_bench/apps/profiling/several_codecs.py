@@ -13,10 +13,11 @@ from typing import Any
 from codec_bench.apps.profiling import curves, latency
 from codec_bench.apps.profiling.settings import SKIPPED, Settings
 from codec_bench.apps.profiling.steps import STEPS, ProfileJob
+from codec_bench.codecs import code_of_codec
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import faulty_findings
 from codec_bench.codecs.checks.steps import gather_findings, uniform_sections
-from codec_bench.config.registry import code_hash, is_custom_code
+from codec_bench.config.file_content import with_content
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
 from codec_bench.engine.codec_worker import measure
@@ -112,8 +113,11 @@ class ProfileRun:
         """Values that must be equal for a stopped profile to continue, as JSON values."""
         return {
             "codecs": self.codecs,
-            "code": {name: code_hash(name) for name in self.codecs.values() if is_custom_code(name)},
-            "options of codecs": {name: self.options_of(name) for name in self.codecs},
+            "code": {name: code for name in self.codecs.values() if (code := code_of_codec(name))},
+            "options of codecs": {
+                name: {k: with_content(k, v) if code_of_codec(codec) else v for k, v in self.options_of(name).items()}
+                for name, codec in self.codecs.items()
+            },
             "data": self.source.content_hash,
             "metrics": list(self.metrics),
             "anchor": self.anchor,

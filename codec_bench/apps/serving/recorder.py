@@ -10,11 +10,11 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from codec_bench.config.registry import code_hash, is_custom_code
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import describe_machine
 from codec_bench.messages.errors import RunMismatch, UserError
+from codec_bench.metrics import code_of_metric
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import RUN_JSON
 from codec_bench.store.record import Run
@@ -72,10 +72,8 @@ class Recorder:
         Args:
             options: settings by metric or feature; they identify the record too.
         """
-        metrics = {
-            n: f"{m.protocol} {code_hash(n)}" if is_custom_code(n) else m.protocol for n, m in plan.metrics.items()
-        }
-        features = {n: f.cache_id or n for n, f in plan.features.items()}
+        metrics = {n: f"{m.protocol} {code_of_metric(n)}".rstrip() for n, m in plan.metrics.items()}
+        features = {n: f.identity for n, f in plan.features.items()}
         groups = {of: {name: str(value) for name, value in values.items()} for of, values in options.items()}
         fingerprint = {"data": NAME, "metrics": metrics, "features": features, "options": groups}
         try:

@@ -37,12 +37,12 @@ from codec_bench.benchmark.run_request import (
     started_model,
 )
 from codec_bench.benchmark.scoring.scheme import Scheme
-from codec_bench.config.registry import code_hash, is_custom_code
+from codec_bench.config.custom_code import is_custom_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, describe_machine, numbers_to_save
 from codec_bench.messages import as_reason
 from codec_bench.messages.errors import AnswersPending, MissingExtra, UserError
-from codec_bench.models import load_model, own_name
+from codec_bench.models import code_identity, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.endpoints.batches import BatchableModel
@@ -78,7 +78,7 @@ async def ask(
     model = load_apart(name, request.options.get(name), request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_custom_code(name) else None
-    identity = {**model.identity, **({"code": code_hash(name)} if is_custom_code(name) else {})}
+    identity = {**model.identity, **code_identity(name, request.options.get(name))}
     started, trouble = False, list[UserError]()
     terms = request.terms
     spending = budget.open_account(model)

@@ -17,7 +17,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from codec_bench.config.registry import is_custom_code, load_attribute
+from codec_bench.config.custom_code import is_custom_code
+from codec_bench.config.registry import load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
 from codec_bench.messages import Diagnostic

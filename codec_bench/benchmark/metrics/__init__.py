@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.config.registry import Registry, Spec, call_with_known, is_custom_code
+from codec_bench.config.custom_code import is_custom_code
+from codec_bench.config.registry import Registry, Spec, call_with_known
 from codec_bench.messages.errors import UnknownName, UserError
 
 TABLE = {

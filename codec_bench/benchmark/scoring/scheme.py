@@ -8,13 +8,16 @@ from typing import Any
 
 from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric, names_by_judge
 from codec_bench.benchmark.judge.rubric import is_own
+from codec_bench.benchmark.metrics import REGISTRY as ANSWER_METRICS
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps, version_steps
 from codec_bench.benchmark.reading.base import OFFICIAL
-from codec_bench.config.registry import doc_summary
+from codec_bench.config.registry import Spec, doc_summary
 from codec_bench.engine.plan import Plan, build_plan, list_features_read
 from codec_bench.engine.systems import build_generated
+from codec_bench.features import REGISTRY as FEATURES
+from codec_bench.metrics import REGISTRY as METRICS
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Metric
 
@@ -136,7 +139,18 @@ class Scheme:
             "chains": chains,
             "metrics": protocols,
             **({"reading": versions} if versions else {}),
+            **({"code": code} if (code := self._code()) else {}),
         }
+
+    def _code(self) -> dict[str, str]:
+        """The hashes of custom code and of other packages' metrics and features, by name."""
+        registries = {
+            **dict.fromkeys([*self.alone, *self.sets], ANSWER_METRICS),
+            **dict.fromkeys(self._of_sound, METRICS),
+            **dict.fromkeys(sorted(self.features), FEATURES),
+        }
+        hashes = {name: registry.code_hash(Spec.parse(name).name) for name, registry in registries.items()}
+        return {name: code for name, code in hashes.items() if code}
 
 
 def transcript_of(chain: Chain) -> str:

@@ -465,3 +465,21 @@ def test_spoken_answers_go_through_the_engine_and_come_back_to_their_numbers(tmp
     assert (options[1].text, options[1].language, options[1].audio) == ("say 2", "en", "/data/2.wav")
     assert options[1].estimate == str(tmp_path / "audio/answers/2.flac")
     assert scored(tmp_path)["q2", "length"] == (8, "ok") and scored(tmp_path)["q1", "length"] == (None, "failed")
+
+
+def test_a_change_of_a_custom_metric_is_a_change_of_the_scores(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from codec_bench.benchmark.metrics.base import AnswerMetric\n"
+        "from codec_bench.types import Score\n"
+        "class Mine(AnswerMetric):\n"
+        "    name, protocol = 'mine', 'mine/1'\n"
+        "    def compute(self, answers):\n"
+        "        return [Score.ok(1.0, self.protocol) for _ in answers]\n"
+    )
+    scored = {f"{file}:Mine": None, "wer[answer]": None}
+    first = Scheme.of([], scored).identity()
+    assert list(first["code"]) == [f"{file}:Mine"] and first == Scheme.of([], scored).identity()
+    file.write_text(file.read_text().replace("1.0", "2.0"))
+    assert Scheme.of([], scored).identity() != first
+    assert "code" not in Scheme.of([], {"wer[answer]": None}).identity()
