@@ -34,7 +34,7 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-FIRST = ("text/chinese_numbers", "features/speakers/ge2e", "stats/summary", "store/answers", "metrics/dnsmos")
+FIRST = ("text/chinese_numbers", "features/speakers/ge2e", "stats/summary", "store/answers", "features/dnsmos")
 FIRST_LIMIT = 5
 """How many times as long as of other modules the tests of these may take."""
 GOAL = 0.85
@@ -284,11 +284,11 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
 
 
 def retained(results: list[Result]) -> list[Result]:
-    """Puts results in the place of earlier ones of the same modules, in results.json; gives all of them."""
+    """Puts results in the place of earlier ones of the same modules, in results.json; gives all of modules that exist."""
     folder = HERE / "results.json"
     before = [Result(**one) for one in json.loads(folder.read_text("utf-8"))] if folder.exists() else []
     every = {one.module: one for one in (*before, *results)}
-    collected = [every[name] for name in sorted(every)]
+    collected = [every[name] for name in sorted(every) if (ROOT / "codec_bench" / f"{name}.py").exists()]
     folder.write_text(json.dumps([vars(one) for one in collected], ensure_ascii=False, indent=1) + "\n", "utf-8")
     return collected
 

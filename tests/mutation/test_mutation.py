@@ -63,6 +63,10 @@ def test_mutants_are_the_changes_that_could_be_observed():
         compile(mutant.of(SOURCE), "mutant", "exec")
 
 
+def test_the_first_modules_have_tests():
+    assert set(mutation.FIRST) <= set(mutation.candidates())
+
+
 def test_a_mutant_is_what_a_new_process_imports(tmp_path):
     path = mutation.ROOT / "codec_bench" / "text" / "language.py"
     target = tmp_path / "mutant.json"
@@ -109,8 +113,9 @@ def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, mon
     assert result.killed == len(every) - alike - 1
     monkeypatch.setattr(mutation, "HERE", tmp_path)
     mutation.retained([result])
-    again = mutation.retained([mutation.Result("text/other", 2, killed=3), mutation.Result(module, 1, survivors=["x"])])
-    assert [(one.module, one.killed, one.survivors) for one in again] == [(module, 0, ["x"]), ("text/other", 3, [])]
+    again = [mutation.Result(name, 2, killed=3) for name in ("text/gone", "text/normalise")]
+    again = mutation.retained([*again, mutation.Result(module, 1, survivors=["x"])])
+    assert [(one.module, one.killed, one.survivors) for one in again] == [(module, 0, ["x"]), ("text/normalise", 3, [])]
     assert f"| {module} | 1 | {len(every)} | {alike} | {result.killed} | 1 |" in mutation.page([result])
     unseen.append(True)
     with pytest.raises(SystemExit):
