@@ -393,6 +393,36 @@ def test_new_rules_are_accepted_when_scores_are_recomputed(tmp_path, define, ask
         ask(define(), phase="scores")
 
 
+LENGTH = """
+from codec_bench.benchmark.metrics.base import SeparateMetric
+from codec_bench.types import Score
+
+
+class Length(SeparateMetric):
+    protocol, range, name = "length/1", (0.0, None), "length"
+
+    def _one(self, answer):
+        return Score.ok(UNIT * float(len(answer.text)), self.protocol)
+"""
+
+
+def test_changed_code_of_a_metric_of_answers_needs_a_rescore(tmp_path, define, ask):
+    code = tmp_path / "length.py"
+    name = f"{code}:Length"
+    benchmark = define(metrics=["accuracy[exact]", name])
+
+    def lengths(unit, **settings):
+        code.write_text(LENGTH.replace("UNIT", str(unit)))
+        ask(benchmark, **settings)
+        return {id: value for (id, metric), (value, *_) in numbers(mine(tmp_path / "out")).items() if metric == name}
+
+    before = lengths(1)
+    with refuses("other_settings", differences=Containing("scored.code")):
+        lengths(2)
+    after = lengths(2, rescore=True)
+    assert before["a1"] and after["a1"] == 2 * before["a1"]
+
+
 def test_rules_may_change_before_the_first_score(tmp_path, define, ask):
     ask(define(), phase="answers")
     ask(define(metrics=["bleu[13a]", "accuracy[contains]"], primary="bleu[13a]"), phase="scores")

@@ -151,7 +151,7 @@ class BoardRow:
         means: of groups with a shown mean, in the columns' unit.
         printed: the authors' numbers of groups and `average`; they replace computed ones.
         policies: where failures matter, the value with failures `left_out`, `as_wrong`, and by the benchmark's toolkit
-            (`official`).
+            (`official`), if it has a rule.
         unfinished: a run is not finished.
         earlier_values: by column, values of earlier runs of the same system, which are not shown.
         wording_spreads: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as wrong, and

@@ -403,7 +403,10 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
     value, policies = entry.value, entry.policies if isinstance(entry, MetricSummary) else None
     assert value is not None, "what has no value is not found"
     if not policies:
-        return value, {}
+        counting = entry.counting_failures if isinstance(entry, MetricSummary) else None
+        with_failures = counting.of_all if counting else None
+        matters = with_failures is not None and with_failures != value
+        return value, {"as_wrong": with_failures, "left_out": value} if matters and with_failures is not None else {}
     official = policies.official.value
     excluded, as_wrong = policies.left_out, policies.as_wrong
     every = {"left_out": excluded, "as_wrong": as_wrong, "official": official}

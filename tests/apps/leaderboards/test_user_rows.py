@@ -128,6 +128,10 @@ def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_next_to_it(
         assert str(row.cells["Sound_AQA"]) == expected
         options = {rule: str(value) for rule, value in row.policies["Sound_AQA"].items()}
         assert options == {"left_out": "100.00", "as_wrong": "50.00", "official": expected}
+    recorded(tmp_path / "silent" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, None])
+    (row,) = custom("air-bench-foundation", tmp_path / "silent").values()
+    shown = {rule: str(value) for rule, value in row.policies["Sound_AQA"].items()}
+    assert shown == {"as_wrong": "50.00", "left_out": "100.00"}, "also without a rule of the toolkit"
     recorded(tmp_path / "whole" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], failures=failures)
     assert custom("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
 
