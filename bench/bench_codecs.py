@@ -1,7 +1,7 @@
 """Time encoding and decoding in exact batches, one by one, and by transformers.
 
-    python bench/bench_codecs.py                                              16 utterances; DAC and Mimi in a reduced size
-    python bench/bench_codecs.py --full --utterances 2000 --device cuda:0     as published in size, on a GPU
+    python bench/bench_codecs.py                                             16 utterances; reduced DAC and Mimi
+    python bench/bench_codecs.py --full --utterances 2000 --device cuda:0    models in their published size, on a GPU
 
 The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own
 budget of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its

@@ -307,7 +307,8 @@ def cost_table() -> str:
         "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds",
             2 / 132 / 3600),
         "the same: dollars": ("whole-codecs-seconds", 2 / 132 / 3600 * CORE_HOUR),
-        "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float16, 4.7 s of speech: hours of an H200, by a run of 1,088": ("gpu-seed", 1 / 1088 / 3600),
+        "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float16, 4.7 s of speech: hours of an H200, "
+        "by a run of 1,088": ("gpu-seed", 1 / 1088 / 3600),
         "the same H200: dollars": ("gpu-seed", GPU_HOUR / 1088 / 3600),
         "planning, scheduling and writing: hours of a core": ("million-main", 1 / 1000 / 3600),
         "record with three scores an utterance: GB": ("million-bytes", 1e-9),

@@ -250,7 +250,10 @@ def moved() -> str:
     """The largest shifts of the metrics by kind of change, in their spreads."""
     known = shifts_in_spreads()
     kinds = list(dict.fromkeys(kind for shifts in known.values() for kind in shifts))
-    cell = lambda shift: f"**{in_words(shift)}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"  # noqa: E731
+
+    def cell(shift: float) -> str:
+        return f"**{in_words(shift)}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"
+
     return table(
         ("metric", *kinds), [(code(name), *(cell(shifts[kind]) for kind in kinds)) for name, shifts in known.items()]
     )

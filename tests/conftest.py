@@ -505,7 +505,10 @@ def pytest_testnodedown(node, error) -> None:
 
 
 def restore_environment() -> None:
-    """Take back what imports of a file's tests set: in another environment, later files' commands would not be forked."""
+    """Undo what imports of a file's tests set.
+
+    In another environment, later files' commands would not be forked.
+    """
     for name in {*forked.read_at_import(os.environ), *ENVIRONMENT} - forked.OF_SCIKIT_LEARN:
         if name in ENVIRONMENT:
             os.environ[name] = ENVIRONMENT[name]

@@ -370,6 +370,16 @@ def test_nothing_mentions_the_machine_it_was_written_on():
     assert not results, "\n".join(results)
 
 
+def test_lines_of_python_have_at_most_120_characters():
+    """Also those of strings and tables, which `ruff format` leaves as they are."""
+    wrong = []
+    for file in project_files():
+        if file.suffix == ".py":
+            lines = (ROOT / file).read_text("utf-8").split("\n")
+            wrong += [f"{file}:{n}: {len(line)} characters" for n, line in enumerate(lines, 1) if len(line) > 120]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_continued_lines_of_arguments_are_indented():
     """A line that is not would be no part of its argument in the reference."""
     section = re.compile(r"^( *)(?:Args|Attributes):\n((?:\1 .*\n|\n)+)", re.MULTILINE)

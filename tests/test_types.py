@@ -23,10 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, Scorer, agreement, build, compare, converse, error_rate, evaluate,
-    doctor, export,
-    export_listening, gate_calibrate, gate_check, gate_freeze, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
-    show, site, validate, verify_batching, write_figures,
+    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model,
+    ModelInfo, Request, Response, Sample, Score, Scorer, agreement, build, compare, converse, error_rate, evaluate,
+    doctor, export, export_listening, gate_calibrate, gate_check, gate_freeze, import_listening, interval, judge_check,
+    judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement,
+    metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score, show,
+    site, validate, verify_batching, write_figures,
 )
 from codec_bench.rewards import build_compute_score, build_reward_func
 
@@ -118,7 +120,8 @@ class Peak(Metric):
     protocol = "peak/1"
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        return [Score.ok(float(np.abs(item.estimate).max()), self.protocol) for item in batch if item.estimate is not None]
+        estimates = [item.estimate for item in batch if item.estimate is not None]
+        return [Score.ok(float(np.abs(estimate).max()), self.protocol) for estimate in estimates]
 """
 WRONG = """
 from codec_bench import evaluate

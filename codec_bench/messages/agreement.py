@@ -73,7 +73,9 @@ SENTENCES = {
         "agree_or_stability": "metrics needs --agree or --stability",
         "constant_rater": "one of the two raters gives the same value to every item, so there is nothing to correlate",
         "no_spread": "every item adds the same, so nothing is known of the spread",
-        "constant_raters": "both raters give every item the same value, so agreement cannot be distinguished from chance",
+        "constant_raters": (
+            "both raters give every item the same value, so agreement cannot be distinguished from chance"
+        ),
         "no_shared_item": "no item was rated by both",
     },
 }

@@ -18,7 +18,8 @@ SENTENCES = {
         "one_system": "the run '{folder}' has one system ({systems}); expected two or more",
         "option_for": lambda options, kind, requested: f"{either(options)} is for {kind}, not for {requested}",
         "option_of_format": lambda options, known, format: (
-            f"{either(options)} is for {_OUTPUTS.get(known, known) if isinstance(known, str) else ' and '.join(known)}, "
+            f"{either(options)} is for "
+            f"{_OUTPUTS.get(known, known) if isinstance(known, str) else ' and '.join(known)}, "
             f"not for the format '{format}'"
         ),
         "item_type": lambda name, type, expected: (

@@ -202,7 +202,9 @@ SENTENCES = {
         "model_not_started": "the model '{model}' could not be started: {cause}",
         "answer_audio_not_written": "the answer's audio cannot be written to '{path}': {cause}",
         "question_audio_not_written": "the question's audio cannot be written to '{path}': {cause}",
-        "sound_not_to_be_cut": "its sound is {s:.1f} s long, '{model}' takes {limit_s:g} s, and the benchmark says not to cut it",
+        "sound_not_to_be_cut": (
+            "its sound is {s:.1f} s long, '{model}' takes {limit_s:g} s, and the benchmark says not to cut it"
+        ),
         "other_model_behind_name": "'{folder}' was started with another model behind the same name: {changes}",
         "spending_stopped": lambda cause, count, unit: (
             f"{cause}; {count:,} {unit}{'s were' if count != 1 else ' was'} not sent"

@@ -43,7 +43,8 @@ SENTENCES = {
             "--reference sets another role."
         ),
         "trials_excluded": (
-            "{trials:,} trials of '{path}' are left out, because they name a recording that is not in the data ({first})"
+            "{trials:,} trials of '{path}' are left out, because they name a recording that is not in the data "
+            "({first})"
         ),
         "trial_unknown": "line {line}: {name}",
         "no_trial_listed": "it is empty",
@@ -131,7 +132,9 @@ SENTENCES = {
         "tar_numbers": "'{path}' names files from {first} to {last}; expected up to {most} in rising order",
         "tar_unreadable": "the tar file '{file}' cannot be read: {cause}",
         "trials_disagree": "line {line} of the trials '{path}' says of {one} and {other} what another line does not",
-        "trial_line": "line {number} of the trials '{path}' is '{line}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'",
+        "trial_line": (
+            "line {number} of the trials '{path}' is '{line}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'"
+        ),
         "url_lists_no_files": "'{url}' names no manifest and no sound file, and a web server does not list its files",
         "hub_table_not_parquet": "'{path}' of {name} cannot be read as Parquet: {cause}",
         "table_unreadable": "'{local}' cannot be read: {cause}",

@@ -34,7 +34,8 @@ SENTENCES = {
         "upstream_not_finite": "the upstream's output is not a finite number, or has no frames",
         "sigmos_failed": "SIGMOS's network fails on {seconds:.2f} s of audio: {message}",
         "package_version_unexpected": lambda feature, package, version, installed: (
-            f"{feature_words(feature)} needs {package} {version}; {installed} is installed, whose network may be another"
+            f"{feature_words(feature)} needs {package} {version}; {installed} is installed, whose network may be "
+            "another"
         ),
         "tokens_unexpected": (
             "the tokens in '{folder}' write '{text}' as {tokens} tokens; expected one, whose likelihood is the score"

@@ -224,8 +224,8 @@ def _sums_of(rows: int) -> Any:
     three of the output.
     """
 
-    def typed(context: Any, left: Any, a: Any, row_stride: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
-              columns: Any, out: Any, b: Any, ahead: Any) -> tuple[Any, Any]:  # fmt: skip
+    def typed(context: Any, left: Any, a: Any, row_stride: Any, listed: Any, first: Any, count: Any, right: Any,
+              top: Any, columns: Any, out: Any, b: Any, ahead: Any) -> tuple[Any, Any]:  # fmt: skip
         word = numba.types.uint64
         return numba.types.void(left, word, word, listed, word, word, right, word, word, out, word, word), build
 
@@ -271,7 +271,9 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 
 @numba.njit(inline="always")
-def _multiply_rows(left, a, row_stride, rows, listed, first, n, right, top, cols, out, b):  # type: ignore[no-untyped-def]
+def _multiply_rows(  # type: ignore[no-untyped-def]
+    left, a, row_stride, rows, listed, first, n, right, top, cols, out, b
+):
     """Multiply up to `_ROWS` rows at left[a], `row_stride` floats each, by right[top], into out[b].
 
     Only the columns of left and rows of right in `listed`, from element `first` on, n.

@@ -326,7 +326,11 @@ def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, of_reader, t
 @pytest.mark.parametrize(
     ("benchmark", "options", "message"),
     [
-        ("{own}", {"sound": "silence"}, {"code": "control_changes_no_sound", "model": "openai-chat", "sound": "silence"}),
+        (
+            "{own}",
+            {"sound": "silence"},
+            {"code": "control_changes_no_sound", "model": "openai-chat", "sound": "silence"},
+        ),
         ("{own}", {"controls": True}, {"code": "control_changes_no_sound", "model": "openai-chat"}),
         ("mmau-test-mini", {"sound": "loud"}, {"code": "option_choice", "option": "sound", "value": "loud"}),
         ("mmau-test-mini", {"question": "no"}, {"code": "option_choice", "known": ["given", "none"]}),

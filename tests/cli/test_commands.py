@@ -99,7 +99,8 @@ def test_a_manifest_of_every_kind_gives_the_same_numbers(command, tmp_path):
 
 def test_own_code_by_relative_path(command, tmp_path):
     (tmp_path / "mine.py").write_text(CUSTOM_CODE.read_text())
-    line = "eval --codec ./mine.py:Quantiser --data embedded --metrics si_sdr,./mine.py:Loudness --limit 1 --workers 1 --out r"
+    line = "eval --codec ./mine.py:Quantiser --data embedded --metrics si_sdr,./mine.py:Loudness --limit 1 "
+    line += "--workers 1 --out r"
     code, out, err = command(*line.split(), "--json", "--no-cache")
     assert code == 0, err
     assert set(json.loads(out)["systems"]["quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}

@@ -36,7 +36,8 @@ def frames(samples, size, head):
 
 def back(content, size, head):
     step = size + head
-    return array.array("h", [(c - 128) * 256 for at in range(0, len(content), step) for c in content[at + head : at + step]])
+    starts = range(0, len(content), step)
+    return array.array("h", [(c - 128) * 256 for at in starts for c in content[at + head : at + step]])
 
 def late(samples, count):
     return (array.array("h", [0] * count) + samples)[: len(samples)]
@@ -48,8 +49,10 @@ def write(path, samples, rate, channels):
 """
 PROGRAMS = {
     "EVS_cod": """
-assert args[:3] == ["-q", "-mime", "-no_delay_cmp"] and args[3] in ("13200", "24400") and args[4] in ("16", "32", "48"), args
-open(args[6], "wb").write(b"#!EVS_MC1.0\\n" + bytes([0, 0, 0, 1]) + frames(raw(args[5]), 20 * int(args[4]), lambda n: b"\\x04"))
+assert args[:3] == ["-q", "-mime", "-no_delay_cmp"], args
+assert args[3] in ("13200", "24400") and args[4] in ("16", "32", "48"), args
+coded = frames(raw(args[5]), 20 * int(args[4]), lambda n: b"\\x04")
+open(args[6], "wb").write(b"#!EVS_MC1.0\\n" + bytes([0, 0, 0, 1]) + coded)
 """,
     "EVS_dec": """
 assert args[:3] == ["-q", "-mime", "-no_delay_cmp"] and len(args) == 6, args
@@ -61,7 +64,8 @@ open(args[5], "wb").write(late(back(content[16:], 20 * int(args[3]), 1), 12 * in
 if args[0] == "-E":
     assert args[1:4] == ["-q", "-frame_ms", "5"] and args[6] in ("64000", "96000"), args
     samples, rate, channels = wav(args[4])
-    header = [0xCC1C, 20, rate // 100, int(args[6]) // 100, channels, 500, 0, len(samples) & 0xFFFF, len(samples) >> 16, 0]
+    header = [0xCC1C, 20, rate // 100, int(args[6]) // 100, channels, 500, 0]
+    header += [len(samples) & 0xFFFF, len(samples) >> 16, 0]
     coded = frames(samples, rate // 200, lambda n: n.to_bytes(2, "little"))
     open(args[5], "wb").write(array.array("H", header).tobytes() + coded)
 else:
@@ -84,7 +88,8 @@ samples, rate, channels = wav(args[1])
 open(args[2], "wb").write(rate.to_bytes(4, "big") + bytes([channels]) + bytes((s >> 8) + 128 for s in samples))
 """,
     "ffmpeg": """
-assert args[:3] == ["-loglevel", "error", "-i"] and args[4:6] == ["-c:a", "pcm_s16le"] and args[6].endswith(".wav"), args
+assert args[:3] == ["-loglevel", "error", "-i"] and args[4:6] == ["-c:a", "pcm_s16le"], args
+assert args[6].endswith(".wav"), args
 content = open(args[3], "rb").read()
 samples = array.array("h", [(c - 128) * 256 for c in content[5:]])
 write(args[6], array.array("h", [0] * (1600 * content[4])) + samples, int.from_bytes(content[:4], "big"), content[4])

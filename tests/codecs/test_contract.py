@@ -17,8 +17,8 @@ from codec_bench.types import Audio, Latents
 NAMES = codec_names()
 ROWS = list_codecs()
 NEURAL = {row.name for row in ROWS if row.weights_here is not None}  # with weights, here or not
-# One of each family and rate is given a second at a time, or a third where no chunk of it is as long; its other bitrates
-# run through the same networks, and are tried with fewer lengths.
+# One of each family and rate gets chunks of a second, or of a third where none of its chunks is as long; its other
+# bitrates run through the same networks, and are tried with fewer lengths.
 LONGEST = {
     (row.name.partition("-")[0].partition("@")[0], row.info.sample_rates_hz): row.name for row in ROWS[::-1] if row.info
 }

@@ -77,7 +77,7 @@ variants:
 """,
     },
     "A metric": {
-        "codec_bench/metrics/loudest.py": '''"""How far the loudest sample of the estimate is from that of the reference."""
+        "codec_bench/metrics/loudest.py": '''"""Difference of the loudest samples of estimate and reference."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ from codec_bench.store.controls import Control
 from codec_bench.types import Audio, Message, Request
 asked = Request('a', (Message('user', ('?', Clip(Audio(np.arange(4, dtype='f4') / 8, 8000)))),))
 control = Control('reversed')
-print(control.words, apply_control(asked, control, 0, 'a', lambda: asked).messages[0].content[1].read().samples.tolist())
+changed = apply_control(asked, control, 0, 'a', lambda: asked)
+print(control.words, changed.messages[0].content[1].read().samples.tolist())
 """
 
 

@@ -21,7 +21,12 @@ ADDED = {
         "codec_bench/api/evaluate.py": (
             ("    seed: int = 0,\n    limit: int | None = None,\n",
                 "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
-            ("    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing", "    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    title: str | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing"),
+            ("    options: Mapping[str, Mapping[str, Any]] | None = None,\n"
+             "    by: str | Sequence[str] | None = None,\n"
+             "    out: str | os.PathLike[str] | None = None,\n    growing",
+             "    options: Mapping[str, Mapping[str, Any]] | None = None,\n"
+             "    by: str | Sequence[str] | None = None,\n    title: str | None = None,\n"
+             "    out: str | os.PathLike[str] | None = None,\n    growing"),
         ),
     },
     "a field of Running": CHANGELOG | {

@@ -289,8 +289,8 @@ def codec_runs(target, tmp_path_factory):
     @cache
     def run_all():
         return run_codecs(
-            benchmark=CODECS, codec="unprocessed,opus-12k", data=target / "mirror", out=tmp_path_factory.mktemp("codecs"),
-            page=False, cache=False, workers=1, by="duration",
+            benchmark=CODECS, codec="unprocessed,opus-12k", data=target / "mirror",
+            out=tmp_path_factory.mktemp("codecs"), page=False, cache=False, workers=1, by="duration",
             options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"} for name in CODECS},
         )  # fmt: skip
 

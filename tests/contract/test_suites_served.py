@@ -84,7 +84,8 @@ def judging():
 
 
 def start(folder, out, url):
-    requested = f"run {','.join(REQUESTS)} --model transformers-serve --judge ./judge.yaml --data mirror --limit 4 --out {out}".split()
+    requested = ["run", ",".join(REQUESTS), "--model", "transformers-serve", "--judge", "./judge.yaml"]
+    requested += ["--data", "mirror", "--limit", "4", "--out", str(out)]
     # AIR-Bench leaves the decoding to each model; only greedy answers can be compared.
     options = {"base_url": url, "model": str(folder / "tiny"), "parameters.max_tokens": 6, "parameters.temperature": 0}
     more = [item for name, value in options.items() for item in ("--set", f"transformers-serve.{name}={value}")]

@@ -58,7 +58,8 @@ def long_format(tier="phones"):
 
 def short_format():
     rows = "".join(f'{start}\n{end}\n"{text}"\n' for start, end, text in ROWS)
-    return f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n0.5\n4\n{rows}'
+    head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n'
+    return f'{head}"IntervalTier"\n"anything"\n0\n0.5\n4\n{rows}'
 
 
 def ctm():

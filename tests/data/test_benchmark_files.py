@@ -106,9 +106,9 @@ def test_entries_take_their_task_and_source_and_two_options_where_there_are_two(
     assert len(small) == 2 and small < more < {q.id for q in questions("air-bench-audio-grounding")}
     groups = {(q.fields["task"], q.subsets["group"]) for q in questions("air-bench-chat")}
     assert groups == {
-        ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"), ("sound_generation_QA", "sound"),
-        ("music_QA", "music"), ("music_generation_analysis_QA", "music"), ("speech_and_sound_QA", "speech_and_sound"),
-        ("speech_and_music_QA", "speech_and_music"),
+        ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"),
+        ("sound_generation_QA", "sound"), ("music_QA", "music"), ("music_generation_analysis_QA", "music"),
+        ("speech_and_sound_QA", "speech_and_sound"), ("speech_and_music_QA", "speech_and_music"),
     }  # fmt: skip
 
 
@@ -139,7 +139,8 @@ def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_reported(air_bench
         "a question of Foundation/Foundation_meta.json has no task_name",
         "the sound '../../../../etc/passwd' lies outside of the folder of its track",
         "the row has no sound in 'audio'",
-        f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",
+        "the row has no sound in 'audio': there is no sound file "
+        f"'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",
     ] + [f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{of}/4.wav'" for of in others]
     for row in records[1:]:
         row["frage"] = row.pop("question", None)

@@ -149,7 +149,10 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
 
 def test_the_phase_names_what_is_loaded():
     plan = build_plan(["opus-12k", "g722"], ["wer[pocketsphinx]", "sim[ge2e]", "dnsmos", "stoi"], {}, {"en"})
-    text = lambda loading, waiting=True, finished=0, failed=0: describe_phase(plan, loading, waiting, finished, failed)  # noqa: E731
+
+    def text(loading, waiting=True, finished=0, failed=0):
+        return describe_phase(plan, loading, waiting, finished, failed)
+
     assert text(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
     assert text(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
     assert text(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"

@@ -164,7 +164,10 @@ def test_a_metric_that_is_called_says_so_too():
 )
 def test_uncertain_scores(name, estimate, reference, flag):
     metric = build_metric(name)
-    doubted = lambda score: flag_doubtful(metric, score, estimate_silent=estimate, reference_silent=reference)  # noqa: E731
+
+    def doubted(score):
+        return flag_doubtful(metric, score, estimate_silent=estimate, reference_silent=reference)
+
     assert doubted(Score.ok(1.0, "p", detail={"frames": 3})).detail == {"frames": 3, **({"flag": flag} if flag else {})}
     assert doubted(Score.undefined("silent", "p")).detail == {}
     assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}

@@ -18,7 +18,8 @@ SLOTS = 4
 
 
 HELD = """
-SELECT q.fields ->> 'question', 1 + COALESCE(json_array_length(t.answers), 0) FROM questions q JOIN answers USING (number)
+SELECT q.fields ->> 'question', 1 + COALESCE(json_array_length(t.answers), 0)
+FROM questions q JOIN answers USING (number)
 JOIN samples p ON p.number = q.number LEFT JOIN turns t ON t.id = p.id
 UNION SELECT id, json_array_length(answers) FROM turns
 """

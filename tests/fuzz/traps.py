@@ -82,7 +82,8 @@ class Pickles(Target):
                     archive.writestr(name, content)
             self.seeds.append(file.getvalue())
         array = io.BytesIO()
-        np.savez(array, **{"codes 0": np.array([trap], object), "wave 0": np.array([trap], object)}, allow_pickle=True)  # type: ignore[arg-type]
+        arrays: dict[str, Any] = {"codes 0": np.array([trap], object), "wave 0": np.array([trap], object)}
+        np.savez(array, **arrays, allow_pickle=True)
         entry = io.BytesIO()
         np.lib.format.write_array(entry, np.array([trap], object), allow_pickle=True)
         self.seeds += [array.getvalue(), b"\x02\0\0\0{}" + entry.getvalue()]

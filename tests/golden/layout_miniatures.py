@@ -87,8 +87,8 @@ def text_files(folder: Path) -> Expected:
 
 
 def common_voice(folder: Path) -> Expected:
-    head = "client_id\tpath\tsentence_id\tsentence\tsentence_domain\tup_votes\tdown_votes\tage\tgender\taccents\tvariant\tlocale\tsegment"
-    lines = [head]
+    columns = "client_id path sentence_id sentence sentence_domain up_votes down_votes age gender accents variant"
+    lines = ["\t".join([*columns.split(), "locale", "segment"])]
     for n, (text, audio) in enumerate(clips()):
         write(folder, f"clips/common_voice_en_{n}.mp3", audio)
         lines.append(f"speaker{n}\tcommon_voice_en_{n}.mp3\tid{n}\t{text}\t\t2\t0\t\t\t\t\ten\t")

@@ -88,17 +88,19 @@ MIMO = """
 
     class MimoAudio:
         def __init__(self, model_path, mimo_audio_tokenizer_path, device=None):
-            assert model_path == "XiaomiMiMo/MiMo-Audio-7B-Instruct" and mimo_audio_tokenizer_path == "XiaomiMiMo/MiMo-Audio-Tokenizer"
+            assert model_path == "XiaomiMiMo/MiMo-Audio-7B-Instruct"
+            assert mimo_audio_tokenizer_path == "XiaomiMiMo/MiMo-Audio-Tokenizer"
             assert flash_attn_varlen_func.__name__ == "attention"
 
         def get_task_sampler(self, task_name):
-            return {"global": MiMoSampler(do_sample=True, temperature=0.6, top_p=0.95), "local": MiMoSampler(do_sample=True)}
+            return {"global": MiMoSampler(do_sample=True, temperature=0.6, top_p=0.95),
+                    "local": MiMoSampler(do_sample=True)}
 
         def save_wav(self, path, wav):
             raise AssertionError("a file is written")
 
-        def forward(self, input_ids, return_audio=False, output_audio_path=None, stopping_criteria=None, min_new_tokens=0,
-                    max_new_tokens=8192, add_history=False, task_name=None):
+        def forward(self, input_ids, return_audio=False, output_audio_path=None, stopping_criteria=None,
+                    min_new_tokens=0, max_new_tokens=8192, add_history=False, task_name=None):
             if output_audio_path:
                 self.save_wav(output_audio_path, torch.full((1, 1, 480), 0.0 if "silence" in input_ids else 0.5))
             draws = self.get_task_sampler(task_name)
@@ -106,23 +108,31 @@ MIMO = """
             return json.dumps([input_ids, max_new_tokens, asdict(draws["global"]), random.random()])
 
         def tts_sft(self, text, output_path, instruct=None, read_text_only=True, prompt_speech=None):
-            return self.forward(["tts", text, instruct, seen(prompt_speech)], output_audio_path=output_path, task_name="tts")
+            parts = ["tts", text, instruct, seen(prompt_speech)]
+            return self.forward(parts, output_audio_path=output_path, task_name="tts")
 
         def audio_understanding_sft(self, input_speech, input_text, thinking=False):
-            return self.forward(["understand", seen(input_speech), input_text, thinking], task_name="audio_understanding")
+            parts = ["understand", seen(input_speech), input_text, thinking]
+            return self.forward(parts, task_name="audio_understanding")
 
-        def spoken_dialogue_sft_multiturn(self, message_list, output_audio_path=None, system_prompt=None, prompt_speech=None):
+        def spoken_dialogue_sft_multiturn(self, message_list, output_audio_path=None, system_prompt=None,
+                                          prompt_speech=None):
             if prompt_speech:
                 assert isinstance(prompt_speech, str)
-            told = [[m["role"], seen(m["content"]) if m["role"] == "user" else [m["content"]["text"], seen(m["content"]["audio"])]]
-                    for m in message_list]
-            return self.forward(["spoken", told, system_prompt, prompt_speech], output_audio_path=output_audio_path)
+
+            def shown(m):
+                content = m["content"]
+                return seen(content) if m["role"] == "user" else [content["text"], seen(content["audio"])]
+
+            turns = [[m["role"], shown(m)] for m in message_list]
+            return self.forward(["spoken", turns, system_prompt, prompt_speech], output_audio_path=output_audio_path)
 
         def speech2text_dialogue_sft_multiturn(self, message_list, thinking=False):
             return self.forward(["speech", [[m["role"], seen(m["content"])] for m in message_list], thinking])
 
         def text_dialogue_sft_multiturn(self, message_list, thinking=False):
-            return self.forward(["text", [[m["role"], m["content"]] for m in message_list], thinking], task_name="text_chat")
+            turns = [[m["role"], m["content"]] for m in message_list]
+            return self.forward(["text", turns, thinking], task_name="text_chat")
 """
 
 
@@ -173,7 +183,7 @@ STEP = {
         import soundfile
         import torch
 
-        def heard(item):
+        def seen(item):
             if item["type"] == "text":
                 return item["text"]
             samples, rate_hz = soundfile.read(item["audio"], dtype="float32")
@@ -184,10 +194,13 @@ STEP = {
                 self.model_path = model_path
 
             def __call__(self, messages, **kwargs):
-                assert messages[-1] in ({"role": "assistant", "content": None}, {"role": "assistant", "content": "<tts_start>", "eot": False})
-                told = [[m["role"], m["content"] if isinstance(m["content"], str) else [heard(item) for item in m["content"]]]
-                        for m in messages[:-1]]
-                text = json.dumps([told, messages[-1]["content"], kwargs, torch.rand(()).item()])
+                assert messages[-1] in (
+                    {"role": "assistant", "content": None},
+                    {"role": "assistant", "content": "<tts_start>", "eot": False},
+                )
+                turns = [[m["role"], m["content"] if isinstance(m["content"], str) else [seen(i) for i in m["content"]]]
+                         for m in messages[:-1]]
+                text = json.dumps([turns, messages[-1]["content"], kwargs, torch.rand(()).item()])
                 return [1, 2], text, [] if "hush" in text else [3, 6561, 6563, 4]
     """,
     "token2wav.py": """
@@ -243,7 +256,8 @@ def test_step_audio_2_is_queried_as_its_examples_do(tmp_path):
 
 MINICPM = {
     "config.json": """
-        {"model_type": "minicpmo", "auto_map": {"AutoConfig": "configuration_minicpmo.MiniCPMOConfig", "AutoModel": "modeling_minicpmo.MiniCPMO"}}
+        {"model_type": "minicpmo", "auto_map": {"AutoConfig": "configuration_minicpmo.MiniCPMOConfig",
+                                                "AutoModel": "modeling_minicpmo.MiniCPMO"}}
     """,
     "configuration_minicpmo.py": """
         from transformers import PretrainedConfig
@@ -281,15 +295,17 @@ MINICPM = {
                 assert isinstance(ref_audio, np.ndarray)
                 return {"role": "system", "content": [mode, ref_audio, language]}
 
-            def chat(self, image=None, msgs=None, vision_hidden_states=None, max_new_tokens=4096, min_new_tokens=0, do_sample=True,
-                     max_inp_length=8192, stream=False, stream_input=False, max_slice_nums=None, use_image_id=None,
-                     enable_thinking=False, use_tts_template=False, generate_audio=False, output_audio_path=None, **kwargs):
+            def chat(self, image=None, msgs=None, vision_hidden_states=None, max_new_tokens=4096, min_new_tokens=0,
+                     do_sample=True, max_inp_length=8192, stream=False, stream_input=False, max_slice_nums=None,
+                     use_image_id=None, enable_thinking=False, use_tts_template=False, generate_audio=False,
+                     output_audio_path=None, **kwargs):
                 config = self.config
-                told = [[m["role"], [c if isinstance(c, str) else [str(c.dtype), *c.shape] for c in m["content"]]] for m in msgs]
-                if use_tts_template and generate_audio and output_audio_path and "hush" not in str(told):
+                turns = [[m["role"], [c if isinstance(c, str) else [str(c.dtype), *c.shape] for c in m["content"]]]
+                         for m in msgs]
+                if use_tts_template and generate_audio and output_audio_path and "hush" not in str(turns):
                     assert self.vocoder is False
                     soundfile.write(output_audio_path, np.full(3, 0.5), 24000)
-                return json.dumps([told, max_new_tokens, do_sample, kwargs, enable_thinking, torch.rand(()).item(),
+                return json.dumps([turns, max_new_tokens, do_sample, kwargs, enable_thinking, torch.rand(()).item(),
                                    [config.init_vision, config.init_audio, config.init_tts, str(self.weight.dtype)]])
     """,
 }

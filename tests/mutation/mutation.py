@@ -284,7 +284,7 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
 
 
 def retained(results: list[Result]) -> list[Result]:
-    """Puts results in the place of earlier ones of the same modules, in results.json; gives all of modules that exist."""
+    """Puts results in the place of earlier ones in results.json, by module; returns those of modules that exist."""
     folder = HERE / "results.json"
     before = [Result(**one) for one in json.loads(folder.read_text("utf-8"))] if folder.exists() else []
     every = {one.module: one for one in (*before, *results)}

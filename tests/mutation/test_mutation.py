@@ -85,7 +85,8 @@ def test_a_mutant_is_what_the_tests_import(tmp_path):
     )
     path = mutation.ROOT / "codec_bench" / "text" / "language.py"
     model = {"path": str(path), "source": path.read_text("utf-8") + "\nPLANTED = 7\n"}
-    program = f"import sys; sys.path[:0] = [{str(mutation.ROOT)!r}, {str(HERE)!r}]; import mutation; from pathlib import Path\n"
+    program = f"import sys; sys.path[:0] = [{str(mutation.ROOT)!r}, {str(HERE)!r}]\n"
+    program += "import mutation; from pathlib import Path\n"
     program += f"tests = Path({str(tmp_path)!r}, 'test_planted.py')\n"
     program += f"print(*(mutation.outcome(tests, model, 60)[0] for model in (None, {model!r})))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -237,7 +237,9 @@ def test_every_track_decodes_to_its_own_length_and_draws(page, demo_run):
           const canvas = t.querySelector('canvas');
           const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
           const shades = new Set();
-          for (let n = 0; n < pixels.length; n += 4) shades.add(pixels[n] * 65536 + pixels[n + 1] * 256 + pixels[n + 2]);
+          for (let n = 0; n < pixels.length; n += 4) {
+            shades.add(pixels[n] * 65536 + pixels[n + 1] * 256 + pixels[n + 2]);
+          }
           return [t.querySelector('strong').textContent, Number(t.dataset.duration), shades.size, canvas.width];
         })"""
     )
@@ -264,11 +266,14 @@ def test_play_and_the_switch_keep_the_position(browser, make_run, tmp_path):
     output = lambda: texts(page, ".track.active strong")  # noqa: E731
     # What the sound card is given, not only what the page says: every track begins at the one position.
     page.execute_script(
-        """window.begun = [];
+        """window.starts = [];
         const start = AudioBufferSourceNode.prototype.start;
-        AudioBufferSourceNode.prototype.start = function (when, offset) { window.begun.push(offset); start.call(this, when, offset); }"""
+        AudioBufferSourceNode.prototype.start = function (when, offset) {
+          window.starts.push(offset);
+          start.call(this, when, offset);
+        }"""
     )
-    start = lambda: page.execute_script("return window.begun.splice(0)")  # noqa: E731
+    start = lambda: page.execute_script("return window.starts.splice(0)")  # noqa: E731
     before = output()
     assert before in (["opus-6k"], ["opus-24k"])
     page.execute_script(
@@ -307,10 +312,12 @@ def test_playing_ends_and_loops(page):
     open_sample(page, "utt_0004")
     page.execute_script(
         """window.labels = [];
-        const note = (records) => records.forEach((r) => window.labels.push(...[...r.addedNodes].map((n) => n.textContent)));
+        const added = (record) => [...record.addedNodes].map((n) => n.textContent);
+        const note = (records) => records.forEach((r) => window.labels.push(...added(r)));
         new MutationObserver(note).observe(document.getElementById("play"), { childList: true });"""
     )
-    labels = lambda: page.execute_script("return window.labels.filter((label, n, all) => label !== all[n - 1])")  # noqa: E731
+    changes = "return window.labels.filter((label, n, all) => label !== all[n - 1])"
+    labels = lambda: page.execute_script(changes)  # noqa: E731
     click(page, "#play")
     until(lambda: labels()[-2:] == ["Pause", "Play"])
     assert page.execute_script("return document.getElementById('position').value") == "0"
@@ -331,9 +338,10 @@ def test_the_alignment_has_as_many_edits_as_jiwer_counts(page, demo_run):
     assert scores
     open_sample(page, "utt_0008")
     rows = page.execute_script(
-        """return [...document.querySelectorAll('.alignment')].map((row) => [
+        """const text = (e, tag) => e.querySelector(tag).textContent;
+        return [...document.querySelectorAll('.alignment')].map((row) => [
           row.querySelector('div').firstChild.textContent,
-          [...row.querySelectorAll('.pair')].map((p) => [p.className, p.querySelector('del').textContent, p.querySelector('ins').textContent]),
+          [...row.querySelectorAll('.pair')].map((p) => [p.className, text(p, 'del'), text(p, 'ins')]),
         ])"""
     )
     assert {name for name, _ in rows} == set(details)

@@ -58,7 +58,9 @@ def page(browser, path):
     browser.execute_script(
         """document.activeElement.blur();
         scrollTo(0, 0);
-        for (const scroll of document.querySelectorAll(".scroll")) scroll.scrollTo({ left: 0, top: 0, behavior: "instant" });"""
+        for (const scroll of document.querySelectorAll(".scroll")) {
+          scroll.scrollTo({ left: 0, top: 0, behavior: "instant" });
+        }"""
     )
     yield browser
     assert complaints(browser) == []
@@ -96,8 +98,10 @@ def test_every_frame_says_where_more_of_its_table_is(page, width):
     frames = page.execute_script(
         """return [...document.querySelectorAll(".frame")].filter((f) => f.offsetWidth).map((frame) => {
           const scroll = frame.querySelector(".scroll");
-          return [scroll.getAttribute("aria-label"), scroll.scrollWidth > scroll.clientWidth + 1, frame.classList.contains("more-right"),
-            scroll.scrollHeight > scroll.clientHeight + 1, frame.classList.contains("more-below"), scroll.tabIndex === 0];
+          return [scroll.getAttribute("aria-label"),
+            scroll.scrollWidth > scroll.clientWidth + 1, frame.classList.contains("more-right"),
+            scroll.scrollHeight > scroll.clientHeight + 1, frame.classList.contains("more-below"),
+            scroll.tabIndex === 0];
         })"""
     )
     assert {"Summary table", "Table of samples", "Metrics"} <= {label for label, *_ in frames}
@@ -133,7 +137,8 @@ def test_the_head_stays_above_the_rows(page):
     resize(page, 1400)
     tops = page.execute_async_script(
         """const scroll = document.querySelector("#summary-table").closest(".scroll"), done = arguments[0];
-        const top = () => scroll.querySelector("thead th").getBoundingClientRect().top - scroll.getBoundingClientRect().top;
+        const head = scroll.querySelector("thead th");
+        const top = () => head.getBoundingClientRect().top - scroll.getBoundingClientRect().top;
         const before = top();
         scroll.scrollTop = 700;
         setTimeout(() => done([before, top(), scroll.scrollTop, scroll.clientHeight < innerHeight]), 100)"""
@@ -176,7 +181,8 @@ def test_names_stay_on_one_line_and_keep_their_ends(page, width):
     click(page, "#reset")
     heights = page.execute_script(
         """const line = (e) => parseFloat(getComputedStyle(e).lineHeight);
-        return [...document.querySelectorAll("#sample-table .id, #summary-table .id")].map((e) => e.getBoundingClientRect().height / line(e))"""
+        const names = [...document.querySelectorAll("#sample-table .id, #summary-table .id")];
+        return names.map((e) => e.getBoundingClientRect().height / line(e))"""
     )
     assert heights and max(heights) < 1.5
     assert LONG_ID.format(5) in texts(page, "#sample-table .open")  # the whole name is there for copies and readers
@@ -184,8 +190,8 @@ def test_names_stay_on_one_line_and_keep_their_ends(page, width):
         """const cell = document.querySelector("#sample-table tbody th"), id = cell.querySelector(".id");
         const range = document.createRange();
         range.selectNodeContents(id.lastChild);
-        const frame = cell.closest(".scroll").getBoundingClientRect();
-        return [range.getBoundingClientRect().right < cell.getBoundingClientRect().right, cell.getBoundingClientRect().width / frame.width]"""
+        const frame = cell.closest(".scroll").getBoundingClientRect(), box = cell.getBoundingClientRect();
+        return [range.getBoundingClientRect().right < box.right, box.width / frame.width]"""
     )
     assert first and room < 0.6  # its end is seen, and the values have room beside it
 
@@ -193,7 +199,8 @@ def test_names_stay_on_one_line_and_keep_their_ends(page, width):
 def test_headings_break_between_words_only(page):
     resize(page, 1400)
     pieces = page.execute_script(
-        """return [...document.querySelectorAll("#summary-table .metric .word")].map((e) => [e.textContent, e.getClientRects().length])"""
+        """const words = [...document.querySelectorAll("#summary-table .metric .word")];
+        return words.map((e) => [e.textContent, e.getClientRects().length])"""
     )
     assert {lines for _, lines in pieces} == {1}
     assert {"bitrate", "quality_", "number_", "18"} <= {text for text, _ in pieces}
@@ -203,8 +210,8 @@ def test_a_table_of_some_systems_is_as_tall_as_its_rows(browser, tmp_path):
     page = open_page(browser, written(tmp_path, 40))
     resize(page, 1400, 900)
     heights = page.execute_script(
-        """const scroll = document.querySelector("#summary-table").closest(".scroll");
-        return [scroll.clientHeight, scroll.scrollHeight, document.querySelector("#summary-table").offsetHeight, innerHeight]"""
+        """const table = document.querySelector("#summary-table"), scroll = table.closest(".scroll");
+        return [scroll.clientHeight, scroll.scrollHeight, table.offsetHeight, innerHeight]"""
     )
     assert heights[0] == heights[1] == heights[2] > 2 * heights[3]
     assert frame_of(page, SUMMARY)["said"] == ["right"]

@@ -23,7 +23,7 @@ const box = (e) => { const b = e.getBBox ? e.getBoundingClientRect() : e; return
 const plot = document.querySelector("#plot-large svg");
 const scale = plot.getBoundingClientRect().width / plot.viewBox.baseVal.width;
 const pen = document.createElement("canvas").getContext("2d");
-// A name takes what is seen of its letters. How much room a font keeps above and below a line differs from one to the next.
+// A name takes the room of its visible letters. The room above and below a line differs between fonts.
 const seen = (e) => {
   const [left, , right] = box(e), style = getComputedStyle(e);
   pen.font = `${style.fontSize} ${style.fontFamily}`;
@@ -33,10 +33,15 @@ const seen = (e) => {
 return {
   plot: box(plot),
   names: [...plot.querySelectorAll(".point-label")].map((e) => [e.textContent, seen(e)]),
-  points: [...plot.querySelectorAll("g[aria-label]")].map((g) => [g.getAttribute("aria-label").split(": ")[0], box(g.querySelector(".point"))]),
-  leaders: [...plot.querySelectorAll(".leader")].map((e) => [["x1", "y1"].map((k) => e[k].baseVal.value), ["x2", "y2"].map((k) => e[k].baseVal.value)]),
+  points: [...plot.querySelectorAll("g[aria-label]")].map((g) => [
+    g.getAttribute("aria-label").split(": ")[0], box(g.querySelector(".point")),
+  ]),
+  leaders: [...plot.querySelectorAll(".leader")].map((e) => [["x1", "y1"], ["x2", "y2"]].map(
+    (end) => end.map((k) => e[k].baseVal.value),
+  )),
   scale,
-  anchors: [...plot.querySelectorAll(".anchor-label")].map((e) => e.textContent), dashes: plot.querySelectorAll(".anchor").length,
+  anchors: [...plot.querySelectorAll(".anchor-label")].map((e) => e.textContent),
+  dashes: plot.querySelectorAll(".anchor").length,
 };
 """
 
@@ -155,7 +160,9 @@ def test_an_interval_of_no_width_lies_at_its_point(browser, tmp_path, apart):
     page = shown(browser, [record(tmp_path / "run", systems, spread=0.0)], tmp_path / "report.html")
     whiskers = page.execute_script(
         """return [...document.querySelectorAll("#summary-table td[data-cell]")].map((cell) => {
-          const lines = [...cell.querySelectorAll(".whisker line")].map((l) => [l.getAttribute("class"), l.x1.baseVal.value, l.x2.baseVal.value]);
+          const lines = [...cell.querySelectorAll(".whisker line")].map(
+            (l) => [l.getAttribute("class"), l.x1.baseVal.value, l.x2.baseVal.value],
+          );
           return [Number(cell.dataset.cell), lines];
         })"""
     )
@@ -180,7 +187,9 @@ def test_a_mark_lies_on_its_interval_in_every_cell(browser, make_run, tmp_path):
     page = shown(browser, [make_run(audio=False)], tmp_path / "report.html")
     cells = page.execute_script(
         """return [...document.querySelectorAll("#summary-table .whisker")].map((w) =>
-          Object.fromEntries([...w.querySelectorAll("line")].map((l) => [l.getAttribute("class"), [l.x1.baseVal.value, l.x2.baseVal.value]])))"""
+          Object.fromEntries([...w.querySelectorAll("line")].map(
+            (l) => [l.getAttribute("class"), [l.x1.baseVal.value, l.x2.baseVal.value]],
+          )))"""
     )
     assert len(cells) > 80
     for cell in cells:

@@ -197,7 +197,10 @@ def test_a_best_that_its_own_column_contradicts_is_not_marked(tmp_path):
 
 
 def test_what_is_best_where_little_can_be_compared(tmp_path):
-    options = lambda values, **more: summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", values, **more))  # noqa: E731
+
+    def options(values, **more):
+        return summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", values, **more))
+
     two = options({"a": [0.1, 0.2], "b": [0.3, 0.4]})
     assert best(two) == {"b"} and column(two)["a"].standing.why.code == "too_few_to_compare"
     one_speaker = options({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, speakers=["ann"] * 9)

@@ -18,12 +18,15 @@ MAIN = """
 import sys
 import importlib
 from codec_bench.weights import catalogue
-importlib.import_module("codec_bench.weights.find").folder_in_a_package = lambda entry: None  # no package brings weights
+# No package brings weights.
+importlib.import_module("codec_bench.weights.find").folder_in_a_package = lambda entry: None
 real_names, real = catalogue.config_names, catalogue.read_config
 own = {"name": "own", "version": 1, "summary": "Ours.", "hub": "owner/model", "licence": "CC-BY-NC-4.0",
        "files": [{"path": "model.safetensors"}, {"path": "config.json"}], "used_by": ["ours"]}
 catalogue.config_names = lambda kind: sorted([*real_names(kind), "own"])
-catalogue.read_config = lambda kind, name, schema: schema.model_validate(own) if name == "own" else real(kind, name, schema)
+catalogue.read_config = lambda kind, name, schema: (
+    schema.model_validate(own) if name == "own" else real(kind, name, schema)
+)
 from codec_bench.cli import main
 sys.argv = ["codec-bench", "weights", *sys.argv[1:]]
 main()

@@ -116,7 +116,8 @@ before = set(sys.modules)
 for name in ("wire", "child"):
     spec = importlib.util.spec_from_file_location(name, sys.argv[1] + "/" + name + ".py")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-outside = {m.split(".")[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names) - {"codec_bench_wire", "codec_bench_memory"}
+own = {"codec_bench_wire", "codec_bench_memory"}
+outside = {m.split(".")[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names) - own
 import json; print(json.dumps(sorted(outside)))
 """
     folder = wire.__file__.rpartition("/")[0]

@@ -22,7 +22,8 @@ def build(
         typer.Option("--script", help="In place of --out: write the sheet of the lines that people read aloud, with "
                                       "their file names.")] = None,
     review: Annotated[bool,
-        typer.Option("--review", help="Write sheets on which people accept, edit or drop the usable questions.")] = False,
+        typer.Option("--review", help="Write sheets on which people accept, edit or drop the usable "
+                                      "questions.")] = False,
     reviewed: Annotated[list[Path] | None,
         typer.Option("--reviewed", help="A file that a reviewer saved; give the option once for each.")] = None,
     push: Annotated[str | None,

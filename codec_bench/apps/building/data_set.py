@@ -263,8 +263,9 @@ def card_text(
     spreads = [(name, *_spread(values)) for name, values in numbers.items()]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
-        f"{funnel.usable:,} of {funnel.items:,} items are usable. `dropped.jsonl` has the reason of every item that was "
-        "dropped." + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
+        f"{funnel.usable:,} of {funnel.items:,} items are usable. `dropped.jsonl` has the reason of every item that "
+        "was dropped."
+        + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
         f"Follows {recipe.paper}.\n" if recipe.paper else "",

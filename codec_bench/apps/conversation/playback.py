@@ -1,7 +1,7 @@
 """A model's audible output: audio plays on arrival, or after earlier audio.
 
-Services send faster than speech. Audio that was not played before an interruption is discarded. There is no jitter buffer:
-late audio leaves a gap.
+Services send faster than speech. Audio that was not played before an interruption is discarded. There is no jitter
+buffer: late audio leaves a gap.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def judge_compare(
             done = run_benchmark(
                 benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores",
                 judge=named[1], options=settings, terms=terms, progress=False,
-                rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
+                rescore=not _is_marked(copy, new),
+                running=replace(running, page=False, cache=running.cache and old != new),
             )  # fmt: skip
             for one in done.runs.values():
                 one.close()

@@ -154,13 +154,13 @@ class BoardRow:
             (`official`), if it has a rule.
         unfinished: a run is not finished.
         earlier_values: by column, values of earlier runs of the same system, which are not shown.
-        wording_spreads: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as wrong, and
-            `n`.
+        wording_spreads: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as
+            wrong, and `n`.
         sources: by column, ratings included.
         missing: columns without an own value, ratings included.
         intervals: by column the 95 % interval of an own value.
-        gains_over_text: by column, the gain over the same model on text alone, more being better, with its 95 % interval or
-            None.
+        gains_over_text: by column, the gain over the same model on text alone, more being better, with its 95 %
+            interval or None.
     """
 
     name: str

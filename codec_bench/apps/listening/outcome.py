@@ -180,8 +180,9 @@ def outcome_of(
         adjusted = holm([one.exact_p if kind.exact else one.test.p if one.test else None for one in values])
         values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
     return ListeningOutcome(
-        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, kind, counted_rows(rows)),
-        _raters(key, rows, findings, rules), rules, findings, _first(key, kind, counted_rows(rows)), problems, rows,
+        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values,
+        _pairs(key, kind, counted_rows(rows)), _raters(key, rows, findings, rules), rules, findings,
+        _first(key, kind, counted_rows(rows)), problems, rows,
         notes=tuple(unapplied(findings)), strengths=_strengths(key, counted_rows(rows)),
     )  # fmt: skip
 

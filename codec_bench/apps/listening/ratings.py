@@ -123,8 +123,8 @@ def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
     changed_answers = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
     later = f"'{last.name}'" if last.name != before.name else "another session of this file"
     detail = (
-        f"{later} was saved later and is used; {changed_answers} of {len(before.answers)} answers of this file are not in it, or "
-        "differ"
+        f"{later} was saved later and is used; {changed_answers} of {len(before.answers)} answers of this file are not "
+        "in it, or differ"
     )
     return AnswerProblem(RATER_TWICE, before.name, last.rater, detail)
 

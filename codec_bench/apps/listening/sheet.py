@@ -385,8 +385,8 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
         "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step,
         "labels": list(kind.labels),
         "scales": [asdict(scale) for scale in scales_of(kind, plan.scale, **facts)],
-        "open": "Question" if material.answers else "Reference", "plays_reference": kind.plays_reference, "session": plan.session,
-        "minutes": plan.session_minutes,
+        "open": "Question" if material.answers else "Reference", "plays_reference": kind.plays_reference,
+        "session": plan.session, "minutes": plan.session_minutes,
         "trials": [
             _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips, _is_open(plan, material))
             for trial, drawn in zip(key.trials, selection.trials)

@@ -200,8 +200,10 @@ summary: "two models, of which one is published; a constant column; groups with 
 published: doubtful.csv
 views: {one: [flat]}
 columns:
-  - {name: flat, benchmark: meld-emo, metric: "accuracy[official/ultraeval-audio/prefix-match]", counts: score, family: alone}
-  - {name: errors, benchmark: librispeech-test-clean, metric: "wer[answer]@official/ultraeval-audio/wer", counts: error, family: other}
+  - {name: flat, benchmark: meld-emo, metric: "accuracy[official/ultraeval-audio/prefix-match]", counts: score,
+    family: alone}
+  - {name: errors, benchmark: librispeech-test-clean, metric: "wer[answer]@official/ultraeval-audio/wer", counts: error,
+    family: other}
 """
 
 

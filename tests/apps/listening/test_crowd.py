@@ -27,23 +27,24 @@ const until = (holds) => new Promise((met) => {
 });
 (async () => {
   const sheet = document.getElementById("sheet");
-  if (!document.getElementById("rater")) [...document.querySelectorAll("button")].find((one) => one.textContent === "To the start").click();
-  document.getElementById("rater").value = name;
-  document.getElementById("begin").click();
+  const found = (id) => document.getElementById(id);
+  if (!found("rater")) [...document.querySelectorAll("button")].find((b) => b.textContent === "To the start").click();
+  found("rater").value = name;
+  found("begin").click();
   let seen = "";
   for (;;) {
-    await until(() => document.getElementById("go-on") || document.getElementById("save") || (sheet.dataset.trial || seen) !== seen);
-    if (document.getElementById("save")) break;
-    if (document.getElementById("go-on")) { rests.push(clockAhead); document.getElementById("go-on").click(); continue; }
+    await until(() => found("go-on") || found("save") || (sheet.dataset.trial || seen) !== seen);
+    if (found("save")) break;
+    if (found("go-on")) { rests.push(clockAhead); found("go-on").click(); continue; }
     seen = sheet.dataset.trial;
     for (const button of document.querySelectorAll(".sounds [data-plays], .side [data-plays]")) {
       button.click();
-      await until(() => button.getAttribute("aria-pressed") === "true" && document.getElementById("play").textContent === "Pause");
+      await until(() => button.getAttribute("aria-pressed") === "true" && found("play").textContent === "Pause");
     }
     if (!hasty) clockAhead += 1000;  // whoever hears a sound to its end takes its time
     const wanted = String(plan[seen]);
-    const digits = document.getElementById("digits");
-    if (digits) { digits.value = wanted; digits.dispatchEvent(new Event("input")); document.getElementById("next").click(); continue; }
+    const digits = found("digits");
+    if (digits) { digits.value = wanted; digits.dispatchEvent(new Event("input")); found("next").click(); continue; }
     const choices = [...document.querySelectorAll(".choices input")];
     (choices.find((one) => one.value === wanted) || choices.at(wanted === "second" ? 1 : 0)).click();
     document.getElementById("next").click();

@@ -90,7 +90,8 @@ VIEWS = (
 
 UNNAMED = """
 const named = (e) => (e.labels && e.labels.length) || e.getAttribute("aria-label") || e.textContent.trim();
-return [...document.querySelectorAll("input, select, button, a, [role=img]")].filter((e) => !named(e)).map((e) => e.outerHTML);
+const controls = [...document.querySelectorAll("input, select, button, a, [role=img]")];
+return controls.filter((e) => !named(e)).map((e) => e.outerHTML);
 """
 
 
@@ -176,8 +177,8 @@ def test_two_systems_are_compared_as_the_command_compares_them(page, build, runs
     assert shown.keys() == {c.metric for c in pair.comparisons} == set(METRICS)
     for c in pair.comparisons:
         column = columns[c.metric]
-        written = lambda value: f"{value * column['factor']:.{min(4, column['places'] + 1)}f}".replace("-", "−")  # noqa: E731, B023
-        assert shown[c.metric][3] == f"{written(c.test.difference)}\n{c.test.units} independent units"
+        difference = f"{c.test.difference * column['factor']:.{min(4, column['places'] + 1)}f}".replace("-", "−")
+        assert shown[c.metric][3] == f"{difference}\n{c.test.units} independent units"
         assert shown[c.metric][4] == f"{c.wins} / {c.ties} / {c.losses}" and shown[c.metric][5] == str(c.pairs)
     click(page, '[data-metric]:not([aria-pressed="true"])')
     until(lambda: texts(page, "main h2")[-1].endswith(page.execute_script("return document.activeElement.textContent")))
@@ -295,7 +296,8 @@ def test_a_point_of_ones_own_stands_among_the_others(page, build):
     fields = [page.find_element("css selector", index) for index in ("#own-rate", "#own-value")]
     fields[0].send_keys("5")
     fields[1].send_keys("0.999")
-    text = lambda: page.execute_script("return document.querySelector('main p[role=status].lead').textContent")  # noqa: E731
+    lead = "return document.querySelector('main p[role=status].lead').textContent"
+    text = lambda: page.execute_script(lead)  # noqa: E731
     until(lambda: "on the front" in text())
     assert len(page.find_elements("css selector", "#pareto .own")) == 1 and "own=5%2C0.999" in page.execute_script(
         "return location.hash"

@@ -53,7 +53,8 @@ def test_time_that_an_answer_leaves_out_is_wrong():
     [
         '[{"start": 0, "end": 10, "label": "Intro"}, {"start": "0:10", "end": "0:30.0", "label": "verse 1"},\n'
         ' {"start": 30, "end": 40, "label": "Pre Chorus"}, {"start": 40.0, "end": 60, "label": "hook"}]',
-        """Here: [('0.0', '10.0', 'intro'), ('10.0', '30.0', 'verse'), ('30.0', '40.0', 'pre-chorus'), ('40', '60', 'refrain')]""",
+        "Here: [('0.0', '10.0', 'intro'), ('10.0', '30.0', 'verse'), ('30.0', '40.0', 'pre-chorus'), "
+        "('40', '60', 'refrain')]",
         '[[0, 10, "intro"], [10, 30, "Verse 1"], [30, 40, "prechorus"], [40, 60, "Guitar Solo"]]',
         "0.0 intro\n10.0 verse\n30 pre-chorus\n40 drop\n60 end",
         "0:00 intro\n0:10 verse\n0:30 pre-chorus\n0:40 drop\n1:00 end",

@@ -69,9 +69,7 @@ def allowed(name, rate_hz, speech_set):
 
 @pytest.fixture(scope="module")
 def speech(speech_set, spoken):
-    """Every recording of speech of a second or more, mono and at most 4 s; of each embedded voice three sentences, at most
-    3 s.
-    """
+    """Recordings of speech, mono, from one second to 4 s; three sentences of each embedded voice, at most 3 s."""
     longest_s = 3 if speech_set == "embedded" else 4
     if speech_set == "embedded":
         spoken = sorted(spoken, key=lambda clip: clip[0]["id"][-2:])[:12]  # takes the voices in turn

@@ -189,8 +189,9 @@ def test_unusable_audio_is_reported(folders, signals):
 
 
 def test_chunks_are_recognised_by_themselves(folders, signals, monkeypatch):
-    """A little more than three chunks. The remainder is shorter than a frame and is not heard. Chunks last 28 s; shorter
-    ones show the same.
+    """A little more than three chunks. The remainder is shorter than a frame and is not transcribed.
+
+    Chunks last 28 s; shorter ones show the same.
     """
     assert paraformer.CHUNK_SAMPLES == 28 * RATE_HZ
     chunk = 9 * RATE_HZ

@@ -54,9 +54,8 @@ class Picture:
 
 
 def write_build_page(
-    out: Path, recipe: Recipe, maker: ItemMaker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed,
-    keys: Sequence[str],
-    sources: Sequence[Mapping[str, Any]],
+    out: Path, recipe: Recipe, maker: ItemMaker, funnel: Funnel, numbers: Mapping[str, Sequence[float]],
+    record: Reviewed, keys: Sequence[str], sources: Sequence[Mapping[str, Any]],
 ) -> None:  # fmt: skip
     """Write `build.html`, the page on a finished data set, into `out`.
 

@@ -106,7 +106,8 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
     step = next((s for s in (1, 2, 5, 10, 30, 60) if session.duration_s / s <= 14), 300)
     return {
         "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
-        "words": list(_place_words(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.output, MODEL_Y)],
+        "words": list(_place_words(words, scale)),
+        "waves": [_wave(session.user, USER_Y), _wave(session.output, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
         "values": [(display_name(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,
