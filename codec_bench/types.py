@@ -428,6 +428,19 @@ class Response(Answered[Audio]):
         return cls(status="refused", reason=reason, **more)
 
 
+def _json_value(value: Any) -> Any:
+    """A value with lists and plain numbers in place of arrays, tensors and numpy's numbers."""
+    if value is None or isinstance(value, (str, bool, int, float, Diagnostic)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _json_value(held) for name, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(held) for held in value]
+    if hasattr(value, "tolist"):
+        return _json_value(value.tolist())
+    raise TypeError(f"the detail of a score holds {type(value).__name__}; expected numbers, texts, lists and mappings")
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """The result of one metric for one item. A failure is a status with a reason.
@@ -501,6 +514,25 @@ class Score:
         if denominator is None:
             raise ValueError(f"a score of '{protocol}' has a numerator and no denominator; give both or neither")
         return cls(value, "ok", None, protocol, float(numerator), float(denominator), detail or {})
+
+    @classmethod
+    def of_result(cls, result: Any, protocol: str) -> Score:
+        """The result of a custom metric as a score that a record can hold.
+
+        A number becomes an `ok` score. Arrays and numpy's numbers in `detail` become lists and numbers.
+
+        Raises:
+            TypeError, ValueError: it is no number and no score, or its detail holds another type.
+        """
+        if not isinstance(result, cls):
+            return cls.ok(result, protocol)
+        score = replace(result, detail={str(name): _json_value(held) for name, held in result.detail.items()})
+        if score.status != "ok":
+            return score
+        if score.value is None:
+            raise ValueError("a score that is ok has no value")
+        parts = {"numerator": score.numerator, "denominator": score.denominator}
+        return cls.ok(score.value, score.protocol, **parts, detail=score.detail)
 
     def counting_wrong(self, worst: Score | None) -> Score:
         """The score with its part in a corpus value if failures count as the worst value.

@@ -209,12 +209,17 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
     return factory(**{k: v for k, v in options.items() if k in parameters})
 
 
+def is_foreign(thing: Any) -> bool:
+    """Whether an object is of a class outside this package."""
+    return type(thing).__module__.partition(".")[0] != "codec_bench"
+
+
 def lent(to: Any, value: Lent) -> Lent:
     """The value for our own code; a copy for foreign code, which may modify it.
 
     Other processes read the same memory. Our code never writes to inputs, as a test checks; the copy is cheap.
     """
-    return value if type(to).__module__.partition(".")[0] == "codec_bench" else deepcopy(value)
+    return deepcopy(value) if is_foreign(to) else value
 
 
 def declared_methods(name: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import SILENT, all_silent, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
-from codec_bench.config.registry import lent, load_attribute
+from codec_bench.config.registry import is_foreign, lent, load_attribute
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.features.base import PreparedFeature
 from codec_bench.machine.process_state import end_if_forked, preserved_torch_state
@@ -364,7 +364,7 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
             scores = metric.compute(lent(metric, batch))
         if len(scores) != len(batch):
             raise RuntimeError(f"{metric.name} returned {len(scores)} scores for {len(batch)} items")
-        return [s if isinstance(s, Score) else Score.ok(s, metric.protocol) for s in scores]
+        return [Score.of_result(s, metric.protocol) for s in scores] if is_foreign(metric) else list(scores)
     except MemoryError:
         raise
     except Exception as error:  # a metric may raise anything; the item fails with it as the reason

@@ -119,6 +119,7 @@ SENTENCES = {
         "several_recognisers_expected": "{metric} needs several recognisers; got {variant!r}",
         "no_metric_named": "no metric was named",
         "metric_named_twice": "the metric '{metric}' is named twice",
+        "metric_aggregate": "the metric '{metric}' has the aggregate '{aggregate}', which is not known",
         "metric_attribute": "the metric '{metric}' has no '{attribute}'",
         "value_groups": "'{path}': value has {groups} groups; expected one, the number",
         "value_not_a_pattern": "'{path}': value is no regular expression: {cause}",

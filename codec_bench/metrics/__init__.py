@@ -327,6 +327,10 @@ def build_metric(text: str) -> Metric:
             raise UserError(
                 "metric_attribute", metric=text, attribute=attribute, hint="derive it from codec_bench.Metric"
             )
+    if REGISTRY.is_foreign(spec.name):
+        from codec_bench.stats.sets import check_aggregate
+
+        check_aggregate(text, getattr(metric, "aggregate", "mean"))
     return metric
 
 

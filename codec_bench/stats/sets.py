@@ -67,6 +67,17 @@ SETS: dict[str, Statistic] = {
 """Statistic by the `aggregate` of a metric."""
 
 
+def check_aggregate(name: str, aggregate: str) -> None:
+    """Raise UserError if no statistic combines the scores of a metric.
+
+    Args:
+        name: of the metric. aggregate: as the metric declares it.
+    """
+    known = ["mean", "ratio", *FOLDS, *SETS]
+    if aggregate not in known:
+        raise UserError("metric_aggregate", metric=name, aggregate=aggregate, hint=f"use {', '.join(known)}")
+
+
 def statistic_of(run: Run, system: str, metric: str, aggregate: str) -> Statistic:
     """The statistic of a metric in a run, with its listed trials if any."""
     if aggregate == "eer-listed":

@@ -171,7 +171,8 @@ def _metric(
     better = None if metric == BITRATE else recorded.metrics[metric].get("higher_is_better")
     decided = verdict(rivals, suspects, better)
     for system, scores, of in zip(systems, read, parts):
-        entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
+        shared = decided.common if rivals else np.asarray(of.numbers, np.int64)
+        entry = _entry(recorded, metric, system, scores, of, shared, reasons)
         doubtful[system.name] += warn_implausible(metric, recorded.metrics[metric], scores.sums)
         alone = len(rivals) < 2 and system.name not in decided.excluded
         if better is not None and system.name in rivals and not alone:

@@ -185,6 +185,33 @@ def test_one_items_fault_is_its_own_and_the_rest_goes_on(run_it, custom_file, na
             assert re.fullmatch(says.format(re.escape(f"{lengths[score.id]:.2f}")), score.reason)
 
 
+@pytest.mark.parametrize("batch_s", [0.1, 1000])
+def test_results_of_a_metric_of_ones_own_are_written_or_fail_alone(run_it, custom_file, monkeypatch, batch_s):
+    samples = list(open_source("embedded").samples)[:3]
+    monkeypatch.setenv("CODEC_BENCH_TEST_ITEM", samples[1].id)
+    names = ["WithDetail", "WithObject", "WithoutNumber"]
+    metrics = [custom_file(name) for name in names]
+    run = run_it(codec="unprocessed", data=samples, metrics=metrics, batch_s=batch_s)
+    scores = {name: [s for s in run.scores() if s.metric == custom_file(name)] for name in names}
+    expected = {"peak": 0.5, "counts": [0, 1, 2], "deep": {"1": [2, None, "x"]}, "bad": None}
+    assert [s.detail for s in scores["WithDetail"]] == [expected] * 3
+    assert [s.status for s in scores["WithObject"]] == ["ok", "failed", "ok"]
+    assert "holds object" in scores["WithObject"][1].reason
+    assert [s.status for s in scores["WithoutNumber"]] == ["failed"] * 3
+
+
+def test_an_aggregate_that_no_statistic_has_is_refused(run_it, custom_file):
+    name = custom_file("Median")
+    with refuses("metric_aggregate", metric=name, aggregate="median", hint="mean, ratio, bleu"):
+        run_it(codec="unprocessed", data="embedded", metrics=name, limit=1)
+
+
+def test_the_unprocessed_audio_alone_has_no_note_on_common_samples(run_it):
+    run = run_it(codec="unprocessed", data="embedded", metrics="duration_error", limit=3)
+    summary = run.summary()["systems"]["unprocessed"]["metrics"]["duration_error"]
+    assert (summary["value"], summary["n"], summary["common"]) == (0.0, 3, None)
+
+
 def test_a_metric_that_raises_fails_its_item_only(run_it, custom_file):
     run = run_it(codec="unprocessed", data="embedded", metrics=custom_file("RaisesForQuiet"), batch_s=1000)
     by_status = {}

@@ -98,6 +98,10 @@ def load_answer_metric(text: str) -> AnswerMetric:
     metric = call_with_known(REGISTRY.resolve(spec.name), options)
     if not isinstance(metric, AnswerMetric):
         raise UserError("not_a_metric_of_answers", text=text, hint="derive its class from AnswerMetric")
+    if REGISTRY.is_foreign(spec.name):
+        from codec_bench.stats.sets import check_aggregate
+
+        check_aggregate(text, metric.aggregate)
     return metric
 
 

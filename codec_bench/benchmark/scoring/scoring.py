@@ -25,7 +25,7 @@ from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.reading.base import FORMAT_IGNORED, OFFICIAL, REFUSAL, TRUNCATED
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
-from codec_bench.config.registry import lent
+from codec_bench.config.registry import is_foreign, lent
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
 from codec_bench.messages import Diagnostic
@@ -316,7 +316,7 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
         scores = metric.compute(lent(metric, answers))
         if len(scores) != len(answers):
             raise ValueError(f"it gave {len(scores)} scores for {len(answers)} answers")
-        return scores
+        return [Score.of_result(score, metric.protocol) for score in scores] if is_foreign(metric) else scores
     except Exception as error:  # answers come from outside, and several metrics are code of other libraries
         if len(answers) == 1 or metric.whole_set:
             message = str(error)[:REASON_CHARACTERS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from refusals import refuses
 
@@ -483,3 +484,14 @@ def test_a_change_of_a_custom_metric_is_a_change_of_the_scores(tmp_path):
     file.write_text(file.read_text().replace("1.0", "2.0"))
     assert Scheme.of([], scored).identity() != first
     assert "code" not in Scheme.of([], {"wer[answer]": None}).identity()
+
+
+def test_a_detail_that_no_record_holds_fails_its_answer():
+    class Odd(Length):
+        def compute(self, answers):
+            held = {"a": np.float32(2), "b": object()}
+            return [Score.ok(1.0, self.protocol, detail={"it": held[a.text]}) for a in answers]
+
+    items, _ = AnswerScorer("m", scheme([Odd()])).score([exchange(0, "a"), exchange(1, "b")], {})
+    scores = [item.scores["length"] for _, item in items]
+    assert [s.status for s in scores] == ["ok", "failed"] and scores[0].detail == {"it": 2.0}

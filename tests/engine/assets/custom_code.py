@@ -175,6 +175,34 @@ class Loudness(Metric):
         return Score.ok(10 * np.log10(estimate / reference + 1e-12), self.protocol)
 
 
+class WithDetail(Loudness):
+    """Its detail holds arrays, a NaN and numpy's numbers."""
+
+    def _one(self, item):
+        detail = {"peak": np.float32(0.5), "counts": np.arange(3), "deep": {1: (np.int64(2), None, "x")}, "bad": np.nan}
+        return Score.ok(1.0, self.protocol, detail=detail)
+
+
+class WithObject(Loudness):
+    """The detail of one item holds an object."""
+
+    def _one(self, item):
+        detail = {"held": object()} if item.id == os.environ["CODEC_BENCH_TEST_ITEM"] else {}
+        return Score.ok(1.0, self.protocol, detail=detail)
+
+
+class WithoutNumber(Loudness):
+    """Builds scores that are ok and have no number."""
+
+    def _one(self, item):
+        value = None if item.id == os.environ["CODEC_BENCH_TEST_ITEM"] else float("nan")
+        return Score(value, "ok", None, self.protocol)
+
+
+class Median(Loudness):
+    aggregate = "median"
+
+
 class HangsForOne(Loudness):
     """Never ends over one item."""
 
