@@ -428,17 +428,17 @@ class Response(Answered[Audio]):
         return cls(status="refused", reason=reason, **more)
 
 
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value with lists and plain numbers in place of arrays, tensors and numpy's numbers."""
     if value is None or isinstance(value, (str, bool, int, float, Diagnostic)):
         return value
     if isinstance(value, Mapping):
-        return {str(name): _json_value(held) for name, held in value.items()}
+        return {str(name): json_value(held) for name, held in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json_value(held) for held in value]
+        return [json_value(held) for held in value]
     if hasattr(value, "tolist"):
-        return _json_value(value.tolist())
-    raise TypeError(f"the detail of a score holds {type(value).__name__}; expected numbers, texts, lists and mappings")
+        return json_value(value.tolist())
+    raise TypeError(f"a result holds {type(value).__name__}; expected numbers, texts, lists and mappings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,7 +526,7 @@ class Score:
         """
         if not isinstance(result, cls):
             return cls.ok(result, protocol)
-        score = replace(result, detail={str(name): _json_value(held) for name, held in result.detail.items()})
+        score = replace(result, detail={str(name): json_value(held) for name, held in result.detail.items()})
         if score.status != "ok":
             return score
         if score.value is None:

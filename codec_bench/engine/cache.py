@@ -33,7 +33,7 @@ def pack(result: dict[str, Any]) -> bytes:
             return {_ARRAY: len(arrays) - 1}
         return value.item() if isinstance(value, np.generic) else value
 
-    head = json.dumps({k: plain(v) for k, v in result.items()}, ensure_ascii=False).encode()
+    head = json.dumps({k: plain(v) for k, v in result.items()}, ensure_ascii=False).encode("utf-8", "surrogatepass")
     body = io.BytesIO()
     body.write(len(head).to_bytes(4, "little") + head)
     for array in arrays:

@@ -286,7 +286,8 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
     weights = weights_identity(warnings, mine.get("weights"))
     by = f"|{feature.by}" if feature.by else ""
     code = FEATURES.code_hash(Spec.parse(exact).name)
-    suffix = f"|{code}" if code else ""
+    # Two classes of a file may have one name and protocol.
+    suffix = f"|{code}|{Spec.parse(exact).name.rpartition(':')[2]}" if code else ""
     cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}{suffix}" if feature.cached else None
     return FeaturePlan(
         name=name,

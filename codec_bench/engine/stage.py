@@ -27,7 +27,7 @@ from codec_bench.features.base import PreparedFeature
 from codec_bench.machine.process_state import end_if_forked, preserved_torch_state
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.messages.errors import UserError
-from codec_bench.types import Audio, Score
+from codec_bench.types import Audio, Score, json_value
 
 if TYPE_CHECKING:
     from codec_bench.codecs.adapt import Coded
@@ -284,8 +284,30 @@ class FeatureStage:
             results = call_feature(self.feature, self.feature.compute, batch, languages, seeds)
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
-        fault = lambda error: Fault(of_error(error, with_type=False), "undefined")  # noqa: E731
-        return [fault(result) if isinstance(result, Exception) else result for result in results], {}
+        return [self._check_result(result) for result in results], {}
+
+    def _check_result(self, result: Any) -> Any:
+        """A result, or the `Fault` of an item without one; of a custom feature as the cache stores it."""
+        if isinstance(result, Exception):
+            return Fault(of_error(result, with_type=False), "undefined")
+        if not is_foreign(self.feature):
+            return result
+        try:
+            if not isinstance(result, Mapping):
+                name = type(result).__name__
+                raise TypeError(f"{self.feature.name} returned {name}; expected a dict of numbers, texts and arrays")
+            return {str(name): _plain_value(value) for name, value in result.items()}
+        except (TypeError, ValueError) as error:
+            return Fault(of_error(error))
+
+
+def _plain_value(value: Any) -> Any:
+    """A value of a feature's result: tensors become arrays, arrays hold numbers or texts."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value
+    return json_value(value)
 
 
 def compute_feature(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:

@@ -200,6 +200,19 @@ def test_results_of_a_metric_of_ones_own_are_written_or_fail_alone(run_it, custo
     assert [s.status for s in scores["WithoutNumber"]] == ["failed"] * 3
 
 
+@pytest.mark.parametrize("cache", [True, False])
+def test_results_of_a_feature_of_ones_own_are_plain_or_fail_alone(run_it, custom_file, cache):
+    request_of_run = {"codec": "unprocessed", "data": "embedded", "limit": 2, "cache": cache}
+    for out in ("first", "again"):
+        run = run_it(**request_of_run, metrics=f"transcript[{custom_file('GivesOdd')}]", out=out)
+        assert [(s.status, s.detail["transcript"]) for s in run.scores()] == [("ok", "one \ufffd two")] * 2
+    for name, reason in (("GivesObject", "holds object"), ("GivesText", "returned str")):
+        run = run_it(**request_of_run, metrics=f"transcript[{custom_file(name)}],duration_error", out=name)
+        scores = list(run.scores())
+        assert [s.status for s in scores if s.metric == "duration_error"] == ["ok"] * 2
+        assert [reason in s.reason for s in scores if s.metric != "duration_error"] == [True] * 2
+
+
 def test_an_aggregate_that_no_statistic_has_is_refused(run_it, custom_file):
     name = custom_file("Median")
     with refuses("metric_aggregate", metric=name, aggregate="median", hint="mean, ratio, bleu"):

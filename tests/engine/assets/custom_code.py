@@ -203,6 +203,28 @@ class Median(Loudness):
     aggregate = "median"
 
 
+class GivesOdd(Feature):
+    """Its results hold a tensor, numpy's numbers and a lone surrogate."""
+
+    name, protocol, rate_hz, where = "odd", "odd/1", 16000, "cpu"
+
+    def compute(self, signals):
+        import torch
+
+        held = {"transcript": "one \ud800 two", "x": torch.ones(2), "n": np.float32(1), "l": [np.arange(2), (1,)], 3: 4}
+        return [held for _ in signals]
+
+
+class GivesObject(GivesOdd):
+    def compute(self, signals):
+        return [{"transcript": "one", "x": object()} for _ in signals]
+
+
+class GivesText(GivesOdd):
+    def compute(self, signals):
+        return ["one two" for _ in signals]
+
+
 class HangsForOne(Loudness):
     """Never ends over one item."""
 
