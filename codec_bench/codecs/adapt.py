@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -224,7 +225,7 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
 
     Raises:
         CodecFault: another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out
-            of range, or latents that are not finite.
+            of range, invalid bits, or latents that are not finite.
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
@@ -238,6 +239,8 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
         if isinstance(item, Latents):
             _check_array(name, "latents", item.values)
             _check_latents(info, item.values)
+        else:
+            _check_bits(name, item)
         for stream in item.streams:
             values = stream.values
             _check_array(name, "codes", values)
@@ -248,6 +251,21 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
             if values.size and (values.min() < 0 or values.max() >= stream.cardinality):
                 span = {"low": values.min(), "high": values.max(), "highest": stream.cardinality - 1}
                 raise CodecFault(Diagnostic("codes_range", codec=name, **span))
+
+
+def _check_bits(name: str, codes: Codes) -> None:
+    """Raise CodecFault unless the numbers that the bitrate is computed from are valid."""
+    side_bits = codes.side_bits
+    if not isinstance(side_bits, (int, float, np.integer, np.floating)) or not 0 <= side_bits < math.inf:
+        raise CodecFault(Diagnostic("side_bits_value", codec=name, value=str(side_bits)))
+    for packet in codes.packets:
+        if not isinstance(packet, (bytes, bytearray, memoryview)):
+            raise CodecFault(Diagnostic("packet_type", codec=name, returned=type(packet).__name__))
+    for stream in codes.streams:
+        size = stream.cardinality
+        is_whole = isinstance(size, (int, float, np.integer, np.floating)) and size == size // 1
+        if not is_whole or size < 1:
+            raise CodecFault(Diagnostic("cardinality_value", codec=name, value=str(size)))
 
 
 def _returned(items: Any) -> int | str:

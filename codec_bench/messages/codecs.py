@@ -40,6 +40,9 @@ SENTENCES = {
         ),
         "codes_dtype": "{codec}.encode gave codes of type {dtype}; expected whole numbers",
         "codes_range": "{codec}.encode gave codes from {low} to {high}; expected 0 to {highest}",
+        "side_bits_value": "{codec}.encode gave side_bits={value}; expected a number of bits, 0 or more",
+        "packet_type": "{codec}.encode gave a packet as {returned}; expected bytes",
+        "cardinality_value": "{codec}.encode gave a cardinality of {value}; expected a whole number, 1 or more",
         "latents_shape": lambda codec, dtype, shape, latents: (
             f"{codec}.encode gave latents of type {dtype} and shape {_shape(shape)}; "
             f"expected floats ({latents}, frames)"

@@ -251,6 +251,33 @@ def test_codes_that_are_no_numpy_array_are_reported_as_such(values):
 
 
 @pytest.mark.parametrize(
+    ("changes", "cardinality", "fault"),
+    [
+        ({"side_bits": -100.0}, 2, {"code": "side_bits_value", "value": "-100.0"}),
+        ({"side_bits": float("nan")}, 2, {"code": "side_bits_value", "value": "nan"}),
+        ({"side_bits": "8"}, 2, {"code": "side_bits_value", "value": "8"}),
+        ({"packets": ("ab",)}, 2, {"code": "packet_type", "returned": "str"}),
+        ({"packets": b"ab"}, 2, {"code": "packet_type", "returned": "int"}),
+        ({}, [2, 2], {"code": "cardinality_value", "value": "[2, 2]"}),
+        ({}, 2.5, {"code": "cardinality_value", "value": "2.5"}),
+        ({}, 0, {"code": "cardinality_value", "value": "0"}),
+    ],
+)
+def test_bits_that_no_bitrate_can_be_computed_from_are_faults(changes, cardinality, fault):
+    stream = CodeStream(np.zeros((1, 3), int), cardinality, 75.0)
+    with pytest.raises(CodecFault) as caught:
+        check_encoded(CodecInfo("mine", (16000,)), [Codes((stream,), 640, 16000, **changes)], 1)
+    assert fault_of(caught.value).as_dict() == {"codec": "mine", **fault}
+
+
+def test_bits_of_numpys_types_are_numbers():
+    stream = CodeStream(np.zeros((1, 3), int), np.int64(2), 75.0)
+    sent = Codes((stream,), 640, 16000, side_bits=np.float32(8), packets=[bytearray(2), memoryview(b"a")])
+    check_encoded(CodecInfo("mine", (16000,)), [sent], 1)
+    assert sent.bits == 3 + 8 + 24
+
+
+@pytest.mark.parametrize(
     ("name", "tokens_per_s", "bits_per_token"),
     [  # as their papers say: codebooks times frames a second, and the logarithm of the entries
         ("encodec-24khz@6", 8 * 75, 10),
