@@ -15,13 +15,15 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from codec_bench.messages.errors import UserError
 
 _INSTALLED = {"site-packages", "dist-packages"}
+_KNOWN: dict[bytes, tuple[tuple[int, str, tuple[str, ...]], ...]] = {}
+"""The imports of files by the SHA-256 of their content."""
 
 
 def is_custom_code(text: str) -> bool:
@@ -130,20 +132,30 @@ def _find_imports(root: Path) -> set[Path]:
     return files - {root}
 
 
-@lru_cache(maxsize=512)
 def _imports(content: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
     """The imports of a file, also those in functions: level, module, imported names."""
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
-        return ()
-    imports: list[tuple[int, str, tuple[str, ...]]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports += [(0, alias.name, ()) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
-    return tuple(imports)
+    digest = hashlib.sha256(content).digest()
+    if digest not in _KNOWN:
+        try:
+            _KNOWN[digest] = tuple(_imports_below(ast.parse(content)))
+        except (SyntaxError, ValueError):
+            _KNOWN[digest] = ()
+    return _KNOWN[digest]
+
+
+def _imports_below(node: ast.AST) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """The imports of a syntax tree, without those for type checkers, which never run."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Import):
+            yield from ((0, alias.name, ()) for alias in one.names)
+        elif isinstance(one, ast.ImportFrom):
+            yield (one.level, one.module or "", tuple(alias.name for alias in one.names))
+        elif isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test):
+            waiting += one.orelse
+        else:
+            waiting += ast.iter_child_nodes(one)
 
 
 def _locate(top: str) -> list[Path]:

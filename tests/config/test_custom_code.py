@@ -23,6 +23,10 @@ FILES = {
     "pack_of_ours/inner/net.py": "class Net: ...\n",
     "pack_of_ours/codec.py": "from .inner.net import Net\nclass Here:\n    def encode(self): ...\n",
     "pack_of_ours/plain.py": "import pack_of_ours.inner.net as net\nclass Here: ...\n",
+    "typed_of_ours.py": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import aid_of_ours\nelse:\n    import far_of_ours\n"
+        "class Here: ...\n"
+    ),
     "broken_of_ours.py": "import far_of_ours\nclass Here(:\n",
 }
 
@@ -48,6 +52,7 @@ def folder(tmp_path, monkeypatch):
         ("helped_of_ours.py:Here", {"helped_of_ours.py", "aid_of_ours.py", "far_of_ours.py"}),
         ("helped_of_ours:Here", {"helped_of_ours.py", "aid_of_ours.py", "far_of_ours.py"}),
         ("late_of_ours.py:Here", {"late_of_ours.py", "far_of_ours.py"}),
+        ("typed_of_ours.py:Here", {"typed_of_ours.py", "far_of_ours.py"}),
         ("broken_of_ours.py:Here", {"broken_of_ours.py"}),
         (
             "pack_of_ours.codec:Here",
