@@ -257,7 +257,7 @@ def test_progress_is_shown_as_requested(define, ask):
         _, requests = ask(define(), out=f"out-{wishes.index(wish)}", progress=wish)
         assert requests == ["a1", "a2", "a3", "a4", "a5"]
     assert any(stage.startswith("mine: ") for stage in stages)
-    with refuses("option_value", expected="True, False or a function"):
+    with refuses("option_value", expected="progress"):
         ask(define(), out="other", progress="yes")
 
 
