@@ -3,18 +3,14 @@
     python bench/bench_model_scorers.py [--full] [--utterances N] [--mean-s 7.42] [--loop N] [--device cuda:0]
         [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi] [--backend ct2|torch]
 
-Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
-distribution of LibriSpeech's test-clean, or shorter or longer ones by `--mean-s` (Seed-TTS's English set has 1,088 of
-4.7 s), made from the embedded speech. The checkpoints have random weights: with `--full` those of the published
-architectures; otherwise reduced ones (`reduced_scorers.py`, a Whisper of two layers), except DNSMOS, whose networks are
-the real ones. The random Whisper ends every window after 26 tokens, as many as LibriSpeech's utterances have on
-average.
+The utterances are embedded speech with the lengths of LibriSpeech's test-clean, or with another mean (`--mean-s`;
+Seed-TTS's English set has 1,088 of 4.7 s). WER is by Whisper-large-v3, the similarity by WavLM-large. Weights are
+random: with `--full` in the published architectures, otherwise in reduced ones. DNSMOS is always the real one.
 
-The per-utterance flow has the same models with the same weights and precision resident on the same device, takes one
-utterance at a time and reads its files anew for every scorer: faster-whisper's `transcribe`, this project's networks
-with one signal for the similarity (both sides) and UTMOS, and the packages speechmos, pesq and pystoi. It may be timed
-on a part of the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores
-are compared with the engine's. How far each network is from its floor is measured alone, by `gpu_stages.py`.
+The loop has the same models, weights and precision on the same device. It takes one utterance at a time and reads its
+files anew for every scorer: faster-whisper's `transcribe`, this project's networks with one signal, and the packages
+speechmos, pesq and pystoi. On a part of the corpus (`--loop`) its time is extrapolated by seconds of audio. All its
+scores are compared with the engine's. `gpu_stages.py` measures each network and its floor.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ import reduced_scorers
 import soundfile
 import torch
 from common import MEAN_S, Cases, Options, bench, cores, ranked, utterances, worst, write_manifest
-from whisper_folder import GREEDY, SIZES, Size, write
+from whisper_folder import GREEDY, SIZES, write
 
 from codec_bench import Audio, score
 from codec_bench.audio.encode import write_flac
@@ -50,8 +46,6 @@ RATE_HZ = 16_000
 TOKENS = 26
 """Of a transcript, as many as test-clean's 20 words take on average."""
 REDUCED = reduced_scorers.__file__
-WHISPER = {False: Size(64, 2, 2, 2, 128, "v3", "whisper-large-v3"), True: SIZES["large-v3"]}
-WORDS = {False: 1000, True: 50257}
 SCORERS = ("wer", "sim", "utmos", "dnsmos")
 TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-3, "stoi": 1e-4}
 """Greatest differences in float32; in half precision a loop of one is no reference, and only the times count."""
@@ -89,8 +83,8 @@ def checkpoints(folder: Path, options: Options, scorers: list[str]) -> tuple[dic
     files, held = {}, {}
     if "wer" in scorers:
         in_torch, dtype = options.backend == "torch", "float16" if options.full else "float32"
-        words = WORDS[options.full or in_torch]
-        checkpoint = write(folder / "whisper", WHISPER[options.full], tokens=TOKENS, dtype=dtype, words=words)
+        size, words = SIZES["large-v3" if options.full else "reduced-v3"], None if options.full or in_torch else 1000
+        checkpoint = write(folder / "whisper", size, tokens=TOKENS, dtype=dtype, words=words)
         files["wer"] = str(checkpoint)
         if in_torch:
             from ct2_whisper import write_transformers
@@ -149,8 +143,8 @@ def _wer(options: Options, file: str | None) -> Step:
 
 def _loaded(options: Options, file: str | None, full: Any, reduced: Any) -> Any:
     """A feature with the weights of a file, or without one the reduced one."""
-    at = None if options.precision == "float32" else options.precision
-    feature = (full if file else reduced)(options.device, file, at)
+    point = None if options.precision == "float32" else options.precision
+    feature = (full if file else reduced)(options.device, file, point)
     feature.load()
     return feature
 
@@ -221,13 +215,13 @@ def compare(pairs: dict[str, list[tuple[float, float | None]]], exact: bool) -> 
 @bench(
     "codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime",
     full=False, utterances=20, loop=20, device="cpu", precision="float32", scorers=",".join(SCORERS), threads=cores(),
-    mean_s=MEAN_S,
-    backend="ct2",
+    mean_s=MEAN_S, backend="ct2",
 )  # fmt: skip
 def main(options: Options) -> Cases:
     """Both sides, and every score of the loop beside the engine's."""
     scorers = [scorer for scorer in STEPS if scorer in options.scorers.split(",")]
     metrics = metrics_of(options)
+    pairs: dict[str, list[tuple[float, float | None]]] = {scorer: [] for scorer in scorers}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -253,14 +247,10 @@ def main(options: Options) -> Cases:
         timed = [(item["id"], {scorer: step(item) for scorer, step in steps.items()}) for item in chosen]
         loop_s = time.perf_counter() - start
         audio_s, chosen_s = (sum(read(item["estimate"]).size for item in of) / RATE_HZ for of in (items, chosen))
-    pairs: dict[str, list[tuple[float, float | None]]] = {
-        scorer: [
-            (value, scores[key, name.rpartition(":")[2]])
-            for key, values in timed
-            for name, value in zip(metrics[scorer], values[scorer], strict=True)
-        ]
-        for scorer in scorers
-    }
+    for scorer in scorers:
+        names = [name.rpartition(":")[2] for name in metrics[scorer]]
+        for key, values in timed:
+            pairs[scorer] += zip(values[scorer], (scores[key, name] for name in names), strict=True)
     apart = compare(pairs, exact=options.precision == "float32")
     size, kind = "published sizes" if options.full else "reduced sizes (DNSMOS real)", options.device.partition(":")[0]
     case = f"{', '.join(scorers)}; {size}, {options.precision}, {kind}"
@@ -273,8 +263,6 @@ def main(options: Options) -> Cases:
     )
     note += f"; device busy {np.mean(use):.0f} %" if use else ""
     agreement = {"codec-bench": f"max difference: {', '.join(f'{scorer} {apart[scorer]:.1e}' for scorer in scorers)}"}
-    seconds = {
-        "per-utterance loop": np.array([load_s + loop_s * audio_s / chosen_s]),
-        "codec-bench": np.array([engine_s]),
-    }
+    estimated_s = load_s + loop_s * audio_s / chosen_s
+    seconds = {"per-utterance loop": np.array([estimated_s]), "codec-bench": np.array([engine_s])}
     yield ranked(case, seconds, n=options.utterances, note=note, agreement=agreement)

@@ -2,13 +2,12 @@
 
     python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced]
 
-The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second,
-which write no rows. A batch has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch
-in a run. Beside it stand the same items one by one, which is how other toolkits score.
+Networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second, which
+write no rows. A batch has lengths of LibriSpeech's test-clean and the seconds of the stage's first batch in a run.
+Other toolkits score one by one.
 
-The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the
-bytes that it must at least move (its weights, its input, its output) at the rate at which this device reads. `share` is
-the floor's part of the time.
+The floor is the larger of two times: its products and convolutions at the rate of one large product here, and the bytes
+that it must move (weights, input, output) at this device's rate. `share` is the floor's part of the time.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ import torch
 from common import Cases, Options, Rows, bench, cores, durations, each, interleaved, product_rate, ranked, waited
 from reduced_scorers import FullSpeaker, FullUtmos, ReducedSpeaker, ReducedUtmos
 from torch.utils.flop_counter import FlopCounterMode
-from whisper_folder import SIZES, Size, write
+from whisper_folder import SIZES, write
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
@@ -50,11 +49,9 @@ class Stage:
     """One stage on a device.
 
     Args:
-        batch: computes all items together. alone: computes them one by one, or None where nobody does.
-        audio_s: seconds of audio in the items. items: how many.
-        moved: bytes that must at least be read and written.
-        flops: operations, or None to have them counted in torch.
-        precision: of the products.
+        batch: computes all items together. alone: computes them one by one, or None.
+        audio_s: seconds of audio in all items. items: their number. moved: bytes that must be read and written.
+        flops: operations; None has torch count them. precision: of the products.
     """
 
     batch: Callable[[], Any]
@@ -74,11 +71,9 @@ def first_s(feature: Any, device: str) -> float:
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
     """Clips of noise as in a run's batch of `batch_s` padded seconds.
 
-    A run sorts by length, so these are neighbours around the median of LibriSpeech's; where not even two of these fit,
-    they are shorter.
+    A run sorts by length, so these are neighbours around LibriSpeech's median, and shorter where two do not fit.
     """
-    rng = np.random.default_rng(0)
-    lengths_s = np.sort(durations(2000))
+    rng, lengths_s = np.random.default_rng(0), np.sort(durations(2000))
     middle = len(lengths_s) // 2
     count = min(middle, max(2, int(batch_s / lengths_s[middle])))
     lengths_s = lengths_s[middle - count // 2 :][:count]
@@ -128,25 +123,18 @@ def log_mel(device: str, reduced: bool) -> Stage:
     signals = noise(1.5 if reduced else 480)
     seconds = sum(signal.size for signal in signals) / RATE_HZ
     moved = sum(signal.nbytes for signal in signals) + seconds * 100 * 128 * 4
-    work = seconds * 100 * 2 * 201 * 128
     return Stage(
         lambda: log_mels(signals, 128, device), lambda: [log_mels([s], 128, device) for s in signals],
-        seconds, len(signals), moved, work,
+        seconds, len(signals), moved, flops=seconds * 100 * 2 * 201 * 128,
     )  # fmt: skip
 
 
-def whisper_size(reduced: bool) -> tuple[Size, str]:
-    """The architecture, and the type of its numbers."""
-    return (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
-
-
 @cache
-def whisper_folder(reduced: bool) -> Path:
+def whisper_folder(name: str, dtype: str) -> Path:
     """A Whisper in CTranslate2's layout, which is removed when the process ends."""
-    size, kind = whisper_size(reduced)
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return write(Path(folder, "whisper"), size, tokens=STEPS, dtype=kind)
+    return write(Path(folder, "whisper"), SIZES[name], tokens=STEPS, dtype=dtype)
 
 
 PROMPT = ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")
@@ -195,10 +183,10 @@ def in_torch(converted: Path, device: str, kind: str, mels: np.ndarray) -> Both:
 
 def whisper(device: str, reduced: bool, build: Callable[[Path, str, str, np.ndarray], Both], component: str) -> Stage:
     """The encoder or the decoder of Whisper-large-v3 over full windows."""
-    size, kind = whisper_size(reduced)
-    windows, d, bytes_each = 2 if reduced else 64, size.d_model, 2 if kind == "float16" else 4
+    name, kind, windows, bytes_each = ("reduced", "float32", 2, 4) if reduced else ("large-v3", "float16", 64, 2)
+    size, d = SIZES[name], SIZES[name].d_model
     mels = np.random.default_rng(0).normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32)
-    encode, decode = build(whisper_folder(reduced), device, kind, mels)
+    encode, decode = build(whisper_folder(name, kind), device, kind, mels)
     if component == "encoder":
         moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
         return Stage(encode, None, windows * 30.0, windows, moved, 2.0 * windows * size.encoder_macs, precision=kind)
@@ -218,34 +206,30 @@ def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
         net = getattr(codec, "_net", None)
         moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
         return Stage(
-            lambda: call(inputs), lambda: [call([one]) for one in inputs], sum(item.duration_s for item in items),
-            len(items),
-            moved,
+            lambda: call(inputs), lambda: [call([one]) for one in inputs],
+            sum(item.duration_s for item in items), len(items), moved,
         )  # fmt: skip
 
     return build
 
 
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
-    **{
-        f"{name}{'' if precision == 'float32' else f'-{precision}'}": scorer(*kinds, precision)
-        for name, kinds in {"sim": (ReducedSpeaker, FullSpeaker), "utmos": (ReducedUtmos, FullUtmos)}.items()
-        for precision in ("float32", "float16")
-    },
-    **{
-        f"{name}-{component}": partial(whisper, build=build, component=component)
-        for name, build in {"whisper": in_ctranslate2, "whisper-torch": in_torch}.items()
-        for component in ("encoder", "decoder")
-    },
+    "sim": scorer(ReducedSpeaker, FullSpeaker),
+    "sim-float16": scorer(ReducedSpeaker, FullSpeaker, "float16"),
+    "utmos": scorer(ReducedUtmos, FullUtmos),
+    "utmos-float16": scorer(ReducedUtmos, FullUtmos, "float16"),
+    "whisper-encoder": partial(whisper, build=in_ctranslate2, component="encoder"),
+    "whisper-decoder": partial(whisper, build=in_ctranslate2, component="decoder"),
+    "whisper-torch-encoder": partial(whisper, build=in_torch, component="encoder"),
+    "whisper-torch-decoder": partial(whisper, build=in_torch, component="decoder"),
     "dnsmos": dnsmos,
     "log-mel": log_mel,
-    **{
-        f"{name.partition('-')[0]}-{direction}": codec_stage(name, direction)
-        for name in ("mimi-8cb", "dac-24khz-8cb")
-        for direction in ("decode", "encode")
-    },
+    "mimi-decode": codec_stage("mimi-8cb", "decode"),
+    "mimi-encode": codec_stage("mimi-8cb", "encode"),
+    "dac-decode": codec_stage("dac-24khz-8cb", "decode"),
+    "dac-encode": codec_stage("dac-24khz-8cb", "encode"),
     "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
-}  # fmt: skip
+}
 
 
 def rates(device: str, precision: str) -> tuple[float, float]:
@@ -276,8 +260,7 @@ def measure(name: str, stage: Stage, options: Options) -> Rows:
     """The rows of one stage."""
     # A reduced size only tries the stage: a large product would take a CPU minutes.
     floor, floor_note = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
-    calls = {} if stage.alone is None else {"one by one": stage.alone}
-    calls["batch"] = stage.batch
+    calls = {**({} if stage.alone is None else {"one by one": stage.alone}), "batch": stage.batch}
     times = interleaved({key: waited(call, options.device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
     about = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}"

@@ -1,6 +1,6 @@
 """Similarity and UTMOS with seeded noise for weights, reduced or full.
 
-The reduced architectures are the published ones with fewer and narrower layers. They are named as code of one's own
+The reduced architectures are the published ones with fewer and narrower layers. The metrics are named as custom code
 (`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
 """
 
@@ -12,13 +12,12 @@ import torch
 
 from codec_bench.features.encoder_feature import EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision
-from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
+from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics import REGISTRY
 from codec_bench.metrics.sim import Sim
 from codec_bench.networks.ecapa import SpeakerNet
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE, EncoderConfig
-from codec_bench.networks.speech_encoder import standardised
 from codec_bench.networks.utmos import UtmosNet
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
@@ -28,13 +27,11 @@ UTMOS = EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers
 """The architecture of wav2vec 2.0 base in small."""
 
 
-class ReducedSpeaker(WavlmSv):
-    """The speaker embedding at a reduced size."""
+class _Random:
+    """A feature with random weights, drawn on its device if `full`."""
 
     full: ClassVar = False
     _path: Any = None
-    name = protocol = "reduced-speaker"
-    min_samples = 720
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         EncoderFeature.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
@@ -42,41 +39,38 @@ class ReducedSpeaker(WavlmSv):
     def _network(self) -> Any:
         with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
             torch.manual_seed(0)
-            net = SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(SPEAKER, 128, 384, 256)
-        return net.eval()
+            return self._drawn().eval()
 
-    def _prepared(self, waves: Any, lengths: Any) -> Any:
-        return standardised(waves, lengths, WAVE_EPS)
+
+class ReducedSpeaker(_Random, WavlmLargeSv):
+    """The speaker embedding at a reduced size."""
+
+    name = protocol = "reduced-speaker"
+
+    def _drawn(self) -> Any:
+        return SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(SPEAKER, 128, 384, 256)
 
 
 class FullSpeaker(ReducedSpeaker):
-    """WavLM-large's speaker embedding with weights drawn on its device."""
+    """The speaker embedding at the published size."""
 
     full = True
 
 
-class ReducedUtmos(Utmos):
+class ReducedUtmos(_Random, Utmos):
     """The predicted opinion score at a reduced size."""
 
-    full: ClassVar = False
-    _path: Any = None
-    name = "reduced-utmos"
+    name = protocol = "reduced-utmos"
 
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        EncoderFeature.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
-        self.protocol = "reduced-utmos"
-
-    def _network(self) -> Any:
-        with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
-            torch.manual_seed(0)
-            net = UtmosNet(WAV2VEC2_BASE) if self.full else UtmosNet(UTMOS, 128, 512)
-            for constant in (net.domain_emb, net.judge_emb):
-                torch.nn.init.normal_(constant)
-        return net.eval()
+    def _drawn(self) -> Any:
+        net = UtmosNet(WAV2VEC2_BASE) if self.full else UtmosNet(UTMOS, 128, 512)
+        for constant in (net.domain_emb, net.judge_emb):
+            torch.nn.init.normal_(constant)
+        return net
 
 
 class FullUtmos(ReducedUtmos):
-    """UTMOS of the published size."""
+    """UTMOS at the published size."""
 
     full = True
 

@@ -1,8 +1,7 @@
 """A Whisper of any published size with random weights, for CTranslate2.
 
-The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens,
-by what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a column of its own, and a position says
-that it is time.
+The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens
+as in `tests/golden/tiny_whisper.py`: the end of the text reads a column of its own, and a position turns it up.
 """
 
 from __future__ import annotations
@@ -21,43 +20,37 @@ GREEDY = {
     "beam_size": 1, "best_of": 1, "temperature": 0.0, "without_timestamps": True, "condition_on_previous_text": False,
     "no_speech_threshold": None, "log_prob_threshold": None, "compression_ratio_threshold": None,
 }  # fmt: skip
-"""What faster-whisper is told, so that it writes the likeliest token of each window and nothing else."""
+"""Options by which faster-whisper writes the likeliest token of each window and nothing else."""
 _NOISE = 1 << 20
-# By the ends of names: the deviation of a weight, times the root of its inputs.
 _LOUD = {
-    "conv1/weight": 2.0,
-    "conv2/weight": 1.0,
-    "/self_attention/linear_1/weight": 1.0,
-    "/attention/linear_0/weight": 1.0,
-    "/attention/linear_1/weight": 4.0,
-    "/attention/linear_2/weight": 3.0,
-}
+    "conv1/weight": 2.0, "conv2/weight": 1.0, "/self_attention/linear_1/weight": 1.0, "/attention/linear_0/weight": 1.0,
+    "/attention/linear_1/weight": 4.0, "/attention/linear_2/weight": 3.0,
+}  # fmt: skip
+"""By the ends of names: the deviation of a weight, times the root of its inputs; it lets the sound decide the text."""
+_ROWS = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}
+"""Rows of a matrix in widths of the network, where it has more than one."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """An architecture: width, layers, heads, mel bands, kind, and its name."""
+    """An architecture: width, layers, heads and mel bands."""
 
     d_model: int
     layers: int
     decoder_layers: int
     heads: int
     n_mels: int
-    kind: str
-    model: str
 
     @property
     def encoder_macs(self) -> float:
         """Multiply-accumulates of the encoder for a window, with the decoder's keys."""
         d = self.d_model
-        layers = (
-            self.layers * POSITIONS * (12 * d * d + 2 * POSITIONS * d) + self.decoder_layers * POSITIONS * 2 * d * d
-        )
-        return layers + 2 * POSITIONS * 3 * self.n_mels * d + POSITIONS * 3 * d * d
+        layers = self.layers * (12 * d * d + 2 * POSITIONS * d) + self.decoder_layers * 2 * d * d
+        return POSITIONS * (layers + 2 * 3 * self.n_mels * d + 3 * d * d)
 
     @property
     def step_weights(self) -> float:
-        """Weights that the decoder reads for a token, but for those of its vocabulary."""
+        """Weights that the decoder reads for a token, without its vocabulary."""
         return self.decoder_layers * 14 * self.d_model**2
 
     @property
@@ -67,34 +60,36 @@ class Size:
 
 
 SIZES = {
-    "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
-    "tiny": Size(384, 4, 4, 6, 80, "multilingual", "whisper-tiny"),
-    "large-v3": Size(1280, 32, 32, 20, 128, "v3", "whisper-large-v3"),
+    "reduced": Size(64, 2, 2, 2, 80),
+    "tiny": Size(384, 4, 4, 6, 80),
+    "reduced-v3": Size(64, 2, 2, 2, 128),
+    "large-v3": Size(1280, 32, 32, 20, 128),
 }
 
 
 def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", words: int | None = None) -> Path:
-    """Writes `model.bin` and the files beside it.
+    """Write `model.bin` and the files next to it into a new folder.
 
     Args:
-        folder: is made. size: the architecture.
         tokens: after which every transcript ends.
         dtype: of the weights in the file, `float32` or `float16`.
         words: of the vocabulary without its special tokens; None for as many as the published ones have.
     """
     import tiny_whisper as tiny
     from ctranslate2.specs import whisper_spec
+    from tokenizers import Tokenizer
 
     folder.mkdir(parents=True)
-    words = words or tiny.PUBLISHED_WORDS
-    ids = tiny.write_tokenizer(folder, size.kind, words)
-    vocabulary = _vocabulary(folder, ids, tiny.TIMESTAMPS)
+    kind = "v3" if size.n_mels == 128 else "multilingual"
+    ids = tiny.write_tokenizer(folder, kind, words or tiny.PUBLISHED_WORDS)
+    by_token = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
+    vocabulary = [*sorted(by_token, key=by_token.__getitem__), *(f"<|{0.02 * k:.2f}|>" for k in range(tiny.TIMESTAMPS))]
     spec = whisper_spec.WhisperSpec(size.layers, size.heads, size.decoder_layers, size.heads)
     _fill(spec, size, len(vocabulary), np.dtype(dtype))
     _end_after(spec.decoder, ids["<|endoftext|>"], tokens + 3)
     spec.register_vocabulary(vocabulary)
     spec.config.suppress_ids, spec.config.suppress_ids_begin = [], [ids["<|endoftext|>"]]
-    languages = tiny.special_tokens(size.kind)[2 : 2 + (100 if size.kind == "v3" else 99)]
+    languages = tiny.special_tokens(kind)[2 : 2 + (100 if kind == "v3" else 99)]
     spec.config.lang_ids = sorted(ids[token] for token in languages)
     spec.config.alignment_heads = [[0, 0]]
     spec.validate()
@@ -104,29 +99,19 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
     return folder
 
 
-def _vocabulary(folder: Path, ids: dict[str, int], timestamps: int) -> list[str]:
-    document = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    by_id = {index: token for token, index in document["model"]["vocab"].items()} | {v: k for k, v in ids.items()}
-    tokens = [by_id[index] for index in range(len(by_id))]
-    return [*tokens, *(f"<|{0.02 * k:.2f}|>" for k in range(timestamps))]
-
-
 def _fill(spec: Any, size: Size, vocabulary: int, dtype: np.dtype) -> None:
-    """Gives every weight of a specification a stretch of noise, and every norm the identity."""
+    """Give every weight a stretch of noise, and every norm the identity."""
     from ctranslate2.specs import model_spec
 
     noise = np.random.default_rng(0).standard_normal(_NOISE).astype(np.float32)
     starts = itertools.count(0, 7919)  # equal weights would be taken for one
 
-    def drawn(shape: tuple[int, ...], spread: float) -> np.ndarray:
-        block = (np.roll(noise, next(starts)) * spread).astype(dtype)
-        return np.resize(block, shape)
-
     def visit(module: Any, name: str, value: Any) -> None:
         scope, _, attribute = name.rpartition("/")
         if attribute in ("weight", "encodings"):
             shape = _shape(name, size, vocabulary)
-            setattr(module, attribute, drawn(shape, _spread(name, shape)))
+            block = (np.roll(noise, next(starts)) * _spread(name, shape)).astype(dtype)
+            setattr(module, attribute, np.resize(block, shape))
             if "linear" in scope or "conv" in scope:
                 module.bias = np.zeros(shape[0], dtype)
         elif attribute in ("gamma", "beta"):
@@ -143,14 +128,11 @@ def _shape(name: str, size: Size, vocabulary: int) -> tuple[int, ...]:
         return (POSITIONS if name.startswith("encoder") else TEXT_POSITIONS), d
     if component.endswith(("conv1", "conv2")):
         return d, size.n_mels if component.endswith("conv1") else d, 3
-    rows = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}.get(component, 1)
-    return rows * d, 4 * d if component == "ffn/linear_1" else d
+    return _ROWS.get(component, 1) * d, 4 * d if component == "ffn/linear_1" else d
 
 
 def _spread(name: str, shape: tuple[int, ...]) -> float:
-    """The deviation of a weight: small, but for what lets the sound decide the text, as in the tests' small
-    checkpoints.
-    """
+    """The deviation of a weight."""
     for end, factor in _LOUD.items():
         if name.endswith(end):
             return factor * shape[1] ** -0.5
@@ -160,7 +142,7 @@ def _spread(name: str, shape: tuple[int, ...]) -> float:
 
 
 def _end_after(decoder: Any, stop: int, position: int) -> None:
-    """Lets the end of the text win at a position, and no special token before it."""
+    """Let the end of the text win at a position, and no special token before it."""
     rows = decoder.embeddings.weight
     rows[:, :2] = 0.0
     rows[stop:, 0] = -2.0

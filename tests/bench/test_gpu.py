@@ -141,6 +141,6 @@ def test_a_whisper_written_straight_ends_its_texts_where_it_should(tmp_path, one
         0.3 * np.sin(2 * np.pi * 220 * time),
         0.3 * np.sign(np.sin(2 * np.pi * 3 * time)) * np.sin(9000 * time**2),
     ]
-    usable = Whisper("cpu", str(folder), model=size.model).compute(sounds, ["en"] * 2)
+    usable = Whisper("cpu", str(folder), model="whisper-tiny").compute(sounds, ["en"] * 2)
     assert [result["tokens"].size for result in usable] == [7, 7]
     assert usable[0]["tokens"].tolist() != usable[1]["tokens"].tolist(), "what is heard decides"
