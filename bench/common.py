@@ -1,9 +1,8 @@
 """Code for all benches: options, rows, material, timing and comparisons.
 
-A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the
-load of the machine before the bench began, how many passes were made, the revision, and whether the tree was as
-committed. The second half of a run's id is a digest of the run's rows, so `table.py` notices a row that was changed by
-hand.
+`append_rows` alone writes rows of `data/*.csv`: the id of the run, when and where it was measured, the load before the
+bench, the number of passes, the revision, and whether the tree was as committed. The id ends in a digest of the run's
+rows, so `table.py` detects a row that was changed by hand.
 """
 
 from __future__ import annotations
@@ -74,16 +73,11 @@ def interleaved(variants: Calls, repeats: int = 5, warmup: int = 1) -> dict[str,
     return {name: np.asarray(values) for name, values in seconds.items()}
 
 
-def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str, relative: float = 0.0) -> float:
-    """The greatest distance of numbers (or arrays) that should be equal.
-
-    Args:
-        pairs: each of the reference's number and ours.
-        tolerance: the greatest distance that is let pass, plus `relative` times the reference.
-        label: names the numbers in the message.
+def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str) -> float:
+    """The greatest distance of numbers (or arrays) that should be equal, the reference's first.
 
     Raises:
-        SystemExit: a distance is greater, or is no number, or shapes differ, or there was nothing to compare.
+        SystemExit: a distance is greater than `tolerance` or no number, shapes differ, or there is nothing to compare.
     """
     most, compared = 0.0, 0
     for expected, actual in pairs:
@@ -94,7 +88,7 @@ def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str, 
             continue
         distance = np.abs(one - other)
         # Written so that a distance which is not a number fails.
-        if not (distance <= tolerance + relative * np.abs(one)).all():
+        if not (distance <= tolerance).all():
             raise SystemExit(f"{label}: {distance.max():.2g} apart, at most {tolerance:.2g} is let pass")
         most, compared = max(most, float(distance.max())), compared + 1
     if not compared:
@@ -105,12 +99,9 @@ def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str, 
 def codes_and_waves(
     codes: Codes, waves: Sequence[np.ndarray], base: tuple[Codes, Sequence[np.ndarray]], fewer_samples: int = 0
 ) -> str:
-    """How far a codec's codes and waves are from those of the same items one by one.
+    """How far a codec's codes and waves `(channels, samples)` are from those of one by one, the base.
 
-    Args:
-        codes: for each item its streams. waves: for each item its samples, `(channels, samples)`.
-        base: codes and waves of one by one.
-        fewer_samples: by how much a wave may be shorter than the base's.
+    A wave may be shorter than the base's by `fewer_samples`.
 
     Raises:
         SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or
@@ -125,11 +116,10 @@ def codes_and_waves(
 
 
 def same_codes(codes: Codes, expected: Codes) -> str:
-    """How many frames have another code; for each item its streams.
+    """How many frames have another code: a near tie changes all later codebooks of its frame.
 
     Raises:
-        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has. Frames are counted,
-            because a code that is as near as another changes what all later codebooks of its frame are given.
+        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has.
     """
     flips, total = frames_apart(codes, expected)
     if flips > max(1, 1e-4 * total):
@@ -162,14 +152,14 @@ def git(*words: str) -> str | None:
 
 
 REVISION = "CODEC_BENCH_REVISION"
-"""The variable in which a copy is told what `git describe --always --dirty --abbrev=10` said where it was copied from.
+"""The variable with a copy's revision, by `git describe --always --dirty --abbrev=10` of the original.
 
-What a copy has of its repository, if anything, may be older than its files.
+The copy's own repository, if it has one, may be older than its files.
 """
 
 
 def _start() -> dict[str, str]:
-    """What a row says of the moment before its bench began. Rows that were just added, and texts, change no bench."""
+    """The columns of a row about the start. Rows and texts change no tree."""
     if revision := os.environ.get(REVISION):
         commit: str | None = revision.removesuffix("-dirty")
         changed = revision if revision.endswith("-dirty") else ""
@@ -191,9 +181,8 @@ def machine() -> dict[str, str]:
     """The machine, its cores and GPU, and the Python version."""
     facts = environment.machine()
     gpu = "; ".join(one.partition(",")[0] for one in str(facts["gpu"]).split("; "))
-    return {
-        "machine": str(facts["cpu"]), "cores": str(facts["cores"]), "gpu": gpu, "python": platform.python_version(),
-    }  # fmt: skip
+    where = {"machine": str(facts["cpu"]), "cores": str(facts["cores"]), "gpu": gpu}
+    return {**where, "python": platform.python_version()}
 
 
 def digest(rows: Iterable[Row]) -> str:
@@ -228,23 +217,18 @@ def append_rows(stem: str, rows: Rows, packages: tuple[str, ...] = ()) -> Path:
     return path
 
 
-def row(
-    case: str, variant: str, seconds: np.ndarray, *, ratio: float | None = None, **about: object
-) -> dict[str, object]:
+def row(case: str, variant: str, seconds: np.ndarray, *, ratio: float | None = None, **about: Any) -> dict[str, object]:
     """One CSV row of a timing in seconds; `about` are more columns."""
-    p20, p50, p80 = (f"{value:.5g}" for value in np.percentile(seconds, [20, 50, 80]))
+    percentiles = zip(("p20", "p50", "p80"), np.percentile(seconds, [20, 50, 80]))
+    timed = {"case": case, "variant": variant, "unit": "s", **{name: f"{value:.5g}" for name, value in percentiles}}
     base = {} if ratio is None else {"ratio_to_baseline": f"{ratio:.3g}"}
-    timed = {"case": case, "variant": variant, "unit": "s", "p20": p20, "p50": p50, "p80": p80, "repeats": len(seconds)}
-    return {**timed, **base, **about}
+    return {**timed, "repeats": len(seconds), **base, **about}
 
 
 def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
-    """Description of the material, and its clips at one rate.
+    """Description of the material, and its clips at one rate, at most `count`, evenly chosen.
 
-    It is a folder with a manifest.jsonl, or the embedded speech.
-
-    Args:
-        count: how many clips at the most, evenly chosen; None for all.
+    The material is a folder with a manifest.jsonl, or the embedded speech.
     """
     from codec_bench import Audio
     from codec_bench.audio.resample import prepare
@@ -272,10 +256,7 @@ SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 
 
 def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
-    """Lengths in seconds with test-clean's median and mean, in its limits.
-
-    Another mean makes all of them shorter or longer.
-    """
+    """Lengths in seconds as in test-clean, scaled to another mean."""
     sigma = math.sqrt(2 * math.log(MEAN_S / MEDIAN_S))
     quantiles = [NormalDist(math.log(MEDIAN_S), sigma).inv_cdf((n + 0.5) / count) for n in range(count)]
     lengths_s = np.random.default_rng(0).permutation(np.clip(np.exp(quantiles), SHORTEST_S, LONGEST_S))
@@ -286,10 +267,8 @@ def utterances(count: int, rate_hz: int = 16_000, mean_s: float = MEAN_S) -> lis
     """Stretches of the embedded speech with the lengths of `durations`."""
     speech = np.concatenate(clips(None, rate_hz=rate_hz)[1])
     starts = np.random.default_rng(0).integers(0, speech.size, count)
-    return [
-        np.take(speech, start + np.arange(round(length_s * rate_hz)), mode="wrap")
-        for start, length_s in zip(starts, durations(count, mean_s))
-    ]
+    sizes = (round(length_s * rate_hz) for length_s in durations(count, mean_s))
+    return [np.take(speech, start + np.arange(size), mode="wrap") for start, size in zip(starts, sizes)]
 
 
 def batches(lengths_s: Sequence[float], budget_s: float) -> list[list[int]]:
@@ -323,11 +302,7 @@ finally:
 
 
 def time_readers(run: Path, table: Path, systems: Sequence[str]) -> Iterator[tuple[str, float, float]]:
-    """Run `report`, `export` and `compare`: name, seconds and MiB of each.
-
-    Args:
-        run: the run folder. table: the exported file; its ending is the format. systems: those compared.
-    """
+    """Run `report`, `export` to `table`, and `compare`: name, seconds and MiB."""
     yield "report", *in_own_process(MAIN, "report", run, "--out", table.with_name("page.html"))
     yield "export", *in_own_process(MAIN, "export", run, "--out", table, "--format", table.suffix[1:])
     yield "compare", *in_own_process(MAIN, "compare", run, "--systems", ",".join(systems))
@@ -341,10 +316,7 @@ def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:
 
 @contextmanager
 def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
-    """Start a server process and return what it puts into its queue.
-
-    The server ends with the block.
-    """
+    """Start a server process for the block; return the first entry of its queue."""
     context = multiprocessing.get_context("spawn")
     channel = context.Queue()
     server = context.Process(target=serve, args=(channel, *arguments), daemon=True)
@@ -384,12 +356,9 @@ def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
 def add_tf32(
     calls: Calls, agreement: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes
 ) -> None:
-    """Add a reference with TF32 convolutions, and its share of other codes.
+    """Add the reference `name` with TF32 convolutions to the calls, and its share of other codes to the agreement.
 
-    Args:
-        calls: what is timed. agreement: what is said of each. name: of the reference in float32. codes: those in what
-        it gives.
-        expected: those in float32.
+    `codes` reads the codes from the reference's output; those in float32 are `expected`.
     """
     import torch
 
@@ -409,11 +378,10 @@ def add_tf32(
 
 
 def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
-    """Parse a bench's options by their defaults.
+    """Parse a bench's options by their defaults: `clips=12` is `--clips`, `full=False` a switch.
 
-    `clips=12` is `--clips`, and `full=False` a switch.
-    A tuple takes several, and None a text. `recordings` is the folder in CODEC_BENCH_TEST_RECORDINGS unless it is
-    given, and a number of `threads` is set for torch.
+    A tuple takes several, and None a text. `recordings` defaults to the folder in CODEC_BENCH_TEST_RECORDINGS. torch
+    gets a number of `threads`.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in defaults.items():
@@ -438,10 +406,9 @@ def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
 
 
 def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Cases]], Callable[[], None]]:
-    """Make the `main` of a bench, which appends the rows of each case.
+    """Make the `main` of a bench, which appends the rows of each case with the packages' versions.
 
-    Args:
-        packages: whose versions stand in the rows. defaults: the options, as `parse_options` takes them.
+    `defaults` are the options, as `parse_options` takes them.
     """
 
     def run(measured: Callable[[Options], Cases]) -> Callable[[], None]:
@@ -471,10 +438,7 @@ def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
 
 
 def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str = "cpu", **about: Any) -> Rows:
-    """Time callables on a device in turns; rows with ratios to the first.
-
-    `about` is as of `ranked`.
-    """
+    """Time callables on a device in turns; `about` and the rows are those of `ranked`."""
     calls = {variant: waited(call, device) for variant, call in calls.items()}
     return ranked(case, interleaved(calls, repeats, warmup), **about)
 

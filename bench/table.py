@@ -18,7 +18,7 @@ import string
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import common
@@ -64,7 +64,6 @@ class Claim:
     value: str = "ratio"
     says: str = "{}x"
     reads: str = ""
-    per: int = 1
     unit: str = ""
     timing: bool = True
     varies: tuple[str, ...] = ()
@@ -123,20 +122,17 @@ class Standing:
         return float(self._numbers()[0] if self.claim.value == "note" else self.row["p50"])
 
     def spread(self) -> str:
-        """Between which values the middle three fifths of the passes lie."""
+        """The range of the middle three fifths of the passes; empty for one pass."""
         low, high = self._numbers()[1:]
-        if self.row["p20"] == self.row["p80"]:
-            return "one pass" if self.row["p50"] else "–"
-        return f"{low} to {high}" if low and high else "–"
+        return f"{low} to {high}" if self.row["p20"] != self.row["p80"] and low and high else ""
 
     def _numbers(self) -> tuple[str, str, str]:
         claim, row, base = self.claim, self.row, self.base
         if claim.value in ("note", "agreement"):
             match = re.search(claim.reads, row[claim.value])
             if match is None:
-                raise SystemExit(
-                    f"claims.yaml, {claim.name}: {claim.reads!r} is not in the {claim.value} {row[claim.value]!r}"
-                )
+                column = f"the {claim.value} {row[claim.value]!r}"
+                raise SystemExit(f"claims.yaml, {claim.name}: {claim.reads!r} is not in {column}")
             return match[1], "", ""
         p20, p50, p80 = (float(row[name] or row["p50"]) for name in ("p20", "p50", "p80"))
         if base is not None:
@@ -145,16 +141,11 @@ class Standing:
         elif claim.value == "recorded":
             ratio = float(row["ratio_to_baseline"])
             numbers = ratio, ratio * p20 / p50, ratio * p80 / p50
-        elif claim.value == "share":
-            return f"{100 * p50:.1f}", f"{100 * p20:.1f}", f"{100 * p80:.1f}"
-        elif claim.value == "given":
-            numbers = p50, p20, p80
-        elif claim.value == "ms":
-            numbers = 1e3 * p50, 1e3 * p20, 1e3 * p80
         else:
-            numbers = tuple(seconds * claim.per / float(row["n"]) for seconds in (p50, p20, p80))
-        digits = 2 if claim.value == "recorded" else None
-        return tuple(short(number, digits) for number in numbers)
+            factor = {"given": 1, "ms": 1e3, "share": 100}[claim.value]
+            numbers = factor * p50, factor * p20, factor * p80
+        show = {"recorded": "{:.2f}".format, "share": "{:.1f}".format}.get(claim.value, short)
+        return tuple(show(number) for number in numbers)
 
     def where(self) -> str:
         """The machine and the day, and the reason where it was not quiet."""
@@ -169,19 +160,14 @@ def place_of(row: Row, on_gpu: bool = False) -> str:
     return f"{gpu}{machine}, {row['cores']} cores, {row['date'][:10]}, {row['commit']}"
 
 
-def short(number: float, digits: int | None = None) -> str:
+def short(number: float) -> str:
     """Two significant digits: 250, 11, 7.5, 0.85."""
-    if digits is not None:
-        return f"{number:.{digits}f}"
     size = abs(number)
     return f"{number:.2f}" if size < 1 else f"{number:.1f}" if size < 10 else f"{float(f'{number:.2g}'):.0f}"
 
 
 def complete(row: Row) -> bool:
-    """Whether a row has a median and its spread.
-
-    Rows without a spread were entered by hand, or have one number.
-    """
+    """Whether a row has a median and its spread; rows of one number have none."""
     return bool(row["p50"] and row["p20"] and row["p80"])
 
 
@@ -209,12 +195,9 @@ def measurements(claim: Claim) -> Iterator[Standing]:
 
 
 def standing(claim: Claim, gpu: str = GPU) -> Standing | None:
-    """The newest rows of a quiet machine, else the newest.
+    """The newest rows of a quiet machine (of this GPU, if the claim is of one), else the newest.
 
     A comparison takes its first line's commit and size.
-
-    Args:
-        gpu: whose rows count, if the claim is of a GPU.
     """
     candidates = [one for one in measurements(claim) if not claim.gpu or one.row["gpu"] == gpu]
     if claim.head not in ("", claim.name) and (first := standing(claims()[claim.head], gpu)):
@@ -227,27 +210,21 @@ def table(names: list[str]) -> str:
 
     A comparison without rows for its first line keeps it where a later line has some.
     """
-    gpus = sorted(
-        {one.row["gpu"] for name in names if claims()[name].gpu for one in measurements(claims()[name])} - {GPU}
-    )
-    standings = [
-        (gpu, name, standing(claims()[name], gpu))
-        for gpu in (GPU, *gpus)
-        for name in names
-        if gpu == GPU or claims()[name].gpu
-    ]
-    heads = {(gpu, claims()[name].head) for gpu, name, row in standings if row is not None}
+    listed = [claims()[name] for name in names]
+    on_gpu = [claim for claim in listed if claim.gpu]
+    gpus = sorted({one.row["gpu"] for claim in on_gpu for one in measurements(claim)} - {GPU})
+    pairs = [*((GPU, claim) for claim in listed), *((gpu, claim) for gpu in gpus for claim in on_gpu)]
+    standings = [(gpu, claim, standing(claim, gpu)) for gpu, claim in pairs]
+    heads = {(gpu, claim.head) for gpu, claim, row in standings if row is not None}
     rows, missing = [], dict.fromkeys((NOT_QUIET, NOT_COMPARABLE), 0)
-    for gpu, name, row in standings:
-        claim = claims()[name]
+    for gpu, claim, row in standings:
         if row is not None:
-            passes = row.spread() if row.spread() not in ("one pass", "–") else ""
             count = row.row["repeats"] if row.row["repeats"] not in ("", "1") else ""
-            passes = f"{passes} ({count})" if passes else count
+            passes = f"{row.spread()} ({count})" if row.spread() else count
             rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
             continue
         why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
-        if (gpu, name) in heads:
+        if (gpu, claim.name) in heads:
             rows.append((claim.subject, claim.than, why, "", ""))
         elif gpu == GPU:
             missing[why] += 1
@@ -259,10 +236,7 @@ def table(names: list[str]) -> str:
 def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table without empty columns, with letters for machine and day."""
     rows = list(rows)
-    letters = {
-        machine: string.ascii_lowercase[i]
-        for i, machine in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
-    }
+    letters = dict(zip(dict.fromkeys(row[-1] for row in rows if row[-1]), string.ascii_lowercase))
     shown = letters if len(letters) > 1 else {}
     cells = [(*row[:-1], shown.get(row[-1], "")) for row in rows]
     filled = [column for column in zip(head, *cells, strict=True) if any(column[1:])]
@@ -289,8 +263,7 @@ def drift_table() -> str:
     newest = {(row["case"], row["unit"], row["variant"]): row for row in rows}.values()
     lines = [
         (f"{row['case']}, {row['unit']}", row["variant"], row["n"], row["p50"],
-            row["agreement"].removeprefix("at most "),
-         place_of(row))
+            row["agreement"].removeprefix("at most "), place_of(row))
         for row in newest
     ]  # fmt: skip
     text = with_places(("what", "compared", "of how many", "middle", "greatest", "on"), lines)
@@ -304,8 +277,8 @@ CORE_HOUR, GPU_HOUR = 0.04, 3.0
 def cost_table() -> str:
     """The cost of a million utterances, in proportion to measured figures."""
     each = {
-        "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core": ("whole-codecs-seconds",
-            2 / 132 / 3600),
+        "PESQ, STOI, DNSMOS and WER of given transcripts, 2.6 s of speech: hours of a core":
+            ("whole-codecs-seconds", 2 / 132 / 3600),
         "the same: dollars": ("whole-codecs-seconds", 2 / 132 / 3600 * CORE_HOUR),
         "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float16, 4.7 s of speech: hours of an H200, "
         "by a run of 1,088": ("gpu-seed", 1 / 1088 / 3600),
@@ -346,14 +319,10 @@ def design_table(stem: str) -> str:
 
 
 def block(name: str) -> str:
-    """What stands between the marks of this name."""
-    builders = {
-        "drift": drift_table,
-        "costs": cost_table,
-        "intervals": partial(design_table, "intervals"),
-        "gate": partial(design_table, "gate"),
-        "records": records_table,
-    }
+    """The table between the marks of this name."""
+    if name in ("intervals", "gate"):
+        return design_table(name)
+    builders = {"drift": drift_table, "costs": cost_table, "records": records_table}
     return builders[name]() if name in builders else table(list(CLAIMS[name]))
 
 
@@ -437,22 +406,16 @@ def costs_id() -> str:
 def device_costs() -> str:
     """tests/golden/device_costs.csv: the newest row of each stage on a GPU."""
     lines = ["precision,stage,batch_s,audio_s,tree,run"]
+    batches = [row for row in rows_of("gpu_stages") if (row["variant"], row["gpu"]) == ("batch", GPU)]
+    newest = {r["case"]: r for r in sorted(batches, key=lambda r: (r["tree"] == "clean", r["date"]))}
     for (precision, stage), cases in DEVICE_STAGES.items():
-        rows = [
-            max(
-                (r for r in rows_of("gpu_stages") if (r["case"], r["variant"], r["gpu"]) == (case, "batch", GPU)),
-                key=lambda row: (row["tree"] == "clean", row["date"]),
-                default=None,
-            )
-            for case in cases
-        ]
-        if None in rows or len({(row["n"], row["commit"]) for row in rows if row}) != 1:
+        rows = [newest[case] for case in cases if case in newest]
+        if len(rows) < len(cases) or len({(row["n"], row["commit"]) for row in rows}) != 1:
             continue
-        known = [row for row in rows if row]
-        audio = re.search(r"([0-9.]+) s of audio", known[0]["note"])
+        audio = re.search(r"([0-9.]+) s of audio", rows[0]["note"])
         assert audio is not None
-        batch_s = sum(float(row["p50"]) for row in known)
-        lines.append(f"{precision},{stage},{batch_s:.5g},{audio[1]},{known[0]['tree']},{known[0]['run']}")
+        batch_s = sum(float(row["p50"]) for row in rows)
+        lines.append(f"{precision},{stage},{batch_s:.5g},{audio[1]},{rows[0]['tree']},{rows[0]['run']}")
     return "\n".join(lines) + "\n"
 
 
@@ -465,9 +428,15 @@ def unbound(text: str) -> list[str]:
     """Ratios of speed in a text that stand between no marks, each with its line."""
     text = INLINE.sub("", BLOCK.sub("", text))
     outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    return [
-        f"{match[0]!r} in {line.strip()[:100]!r}" for line in outside.splitlines() for match in UNBOUND.finditer(line)
-    ]
+    lines = outside.splitlines()
+    return [f"{match[0]!r} in {line.strip()[:100]!r}" for line in lines for match in UNBOUND.finditer(line)]
+
+
+def outdated() -> dict[Path, str]:
+    """The files that do not say what the rows say, each with the text that does."""
+    expected = {page: written(page.read_text("utf-8")) for page in pages()}
+    expected |= {common.DATA / "README.md": data_page(), COSTS: costs(), DEVICE_COSTS: device_costs()}
+    return {path: text for path, text in expected.items() if not path.exists() or path.read_text("utf-8") != text}
 
 
 def damaged() -> Iterator[str]:
@@ -482,27 +451,18 @@ def damaged() -> Iterator[str]:
             runs.setdefault(row["run"], []).append(row)
         for run, rows in runs.items():
             if run.rpartition("-")[2] != digest(rows):
-                yield (
-                    f"bench/data/{path.name}: the rows of run {run} are not those that the bench wrote; measure it "
-                    f"again"
-                )
+                wrong_run = f"the rows of run {run} are not those that the bench wrote"
+                yield f"bench/data/{path.name}: {wrong_run}; measure it again"
 
 
 def wrong() -> Iterator[str]:
     """Everything that the check finds."""
     yield from damaged()
+    for path in outdated():
+        yield f"{path.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
     for page in pages():
-        text = page.read_text("utf-8")
-        if written(text) != text:
-            yield f"{page.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
-        for ratio in unbound(text):
+        for ratio in unbound(page.read_text("utf-8")):
             yield f"{page.relative_to(ROOT)}: {ratio} is a measured ratio without a claim in bench/claims.yaml"
-    page = common.DATA / "README.md"
-    if not page.exists() or page.read_text("utf-8") != data_page():
-        yield "bench/data/README.md does not say what the rows say; run `python bench/table.py`"
-    for path, expected in ((COSTS, costs()), (DEVICE_COSTS, device_costs())):
-        if path.read_text("utf-8") != expected:
-            yield f"{path.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
     measured = {command["run"].split()[0] for command in CLAIMS["commands"].values()}
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         if script.name not in measured:
@@ -517,14 +477,9 @@ def main() -> None:
         errors = list(wrong())
         sys.stderr.write("".join(f"{line}\n" for line in errors))
         sys.exit(1 if errors else 0)
-    for page in pages():
-        text = page.read_text("utf-8")
-        if (new := written(text)) != text:
-            page.write_text(new, "utf-8")
-            sys.stderr.write(f"{page.relative_to(ROOT)} written\n")
-    (common.DATA / "README.md").write_text(data_page(), "utf-8")
-    COSTS.write_text(costs(), "utf-8")
-    DEVICE_COSTS.write_text(device_costs(), "utf-8")
+    for path, text in outdated().items():
+        path.write_text(text, "utf-8")
+        sys.stderr.write(f"{path.relative_to(ROOT)} written\n")
 
 
 if __name__ == "__main__":
