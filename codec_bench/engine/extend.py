@@ -57,11 +57,11 @@ def restore_sample_order(
     if folder is None or previous is None or not (previous.grown or previous.limit != limit):
         return source
     if limit is not None and (previous.limit is None or limit < previous.limit):
-        size = "all samples" if previous.limit is None else f"{previous.limit:,} samples"
         raise RunMismatch(
             "limit_lowered",
             folder=Path(folder),
-            size=size,
+            before=previous.limit,
+            unit="sample",
             limit=limit,
             hint="give another --out, or " + (f"--limit {previous.limit} or more" if previous.limit else "no --limit"),
         )

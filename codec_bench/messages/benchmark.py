@@ -198,6 +198,8 @@ SENTENCES = {
         "batch_not_uploaded": "the batch was not uploaded: {message}",
         "batch_refused": "the batch was not taken: {cause}",
         "questions_in_batches": "the questions of '{folder}' wait in {batches} at the service",
+        "choice_changes_question": "holds another question under the id '{id}'",
+        "choice_lacks_question": "does not hold the question '{id}'",
         "choice_cannot_grow": "'{folder}' cannot grow: the larger choice {cause}, which was answered there",
         "model_not_started": "the model '{model}' could not be started: {cause}",
         "answer_audio_not_written": "the answer's audio cannot be written to '{path}': {cause}",
@@ -221,7 +223,10 @@ SENTENCES = {
         ),
         "control_item_without_sound": "the item '{id}', whose sound was to be used, has none",
         "model_not_started_error": "the model '{model}' could not be started: {type}: {cause}",
-        "batches_stopped": "{causes}",
+        "batches_stopped": lambda causes: causes if isinstance(causes, str) else "; ".join(causes),
+        "batch_stopped": lambda batch, state, message="": (
+            f"the batch {batch} {'was cancelled' if state == 'cancelled' else state}{message and f': {message}'}"
+        ),
         "answers_empty_at_limit": lambda count, model, tokens: (
             f"the first {count} answers of '{model}' are empty and ended at the limit of length"
             + (f" ({tokens:,} tokens)" if tokens else "")

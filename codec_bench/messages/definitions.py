@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.messages.errors import first_of
+from codec_bench.messages.errors import count_of, first_of
 
 _SHOWN = 3
 
@@ -58,7 +58,10 @@ SENTENCES = {
         "choice_fixed_by_sounds": (
             "'{folder}' gives sounds of other items, chosen among its questions, so that their number cannot change"
         ),
-        "limit_lowered": "'{folder}' was started with {size} and cannot be limited to {limit:,}: a limit can only rise",
+        "limit_lowered": lambda folder, before, limit, unit: (
+            f"'{folder}' was started with {f'all {unit}s' if before is None else count_of(before, unit)} and cannot be "
+            f"limited to {limit:,}: a limit can only rise"
+        ),
         "repeats_lowered": "'{folder}' has {repeats} answers to each question, and {draws} would drop some",
         "question_changed": "the sound of question '{id}' has changed since it was answered in '{folder}'",
         "repeats_form": "repeats is {repeats!r}; expected a whole number from 1 to {most:,}",

@@ -214,7 +214,7 @@ def test_a_batch_that_somebody_cancelled_is_not_submitted_again_at_once(ask, ser
     served, _ = service
     ask()
     served.end("cancelled", without=("| 4", "| 5"))
-    with refuses("batches_stopped", causes=Containing("batch_0 was cancelled")):
+    with refuses("batches_stopped", causes={"code": "batch_stopped", "batch": "batch_0", "state": "cancelled"}):
         ask()
     (why,), folder = ask()
     assert len(held(folder)) == 5 and served.submissions == 2 and "1 request waits" in why
@@ -227,7 +227,9 @@ def test_a_batch_that_failed_stops_the_run_with_the_reason(ask, service):
         "status": "failed",
         "errors": {"data": [{"message": "Enqueued token limit reached", "line": 1}]},
     }
-    with refuses("batches_stopped", causes=Containing("batch_0 failed: Enqueued token limit reached")):
+    with refuses(
+        "batches_stopped", causes={"code": "batch_stopped", "message": Containing("Enqueued token limit reached")}
+    ):
         ask()
 
 

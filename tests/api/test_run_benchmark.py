@@ -342,7 +342,7 @@ CHANGES = (
     ({"prompt": CHANGED}, {}, {"differences": Containing("asked.prompt")}),
     ({}, {"own": {"flavour": "b"}}, {"differences": "asked.model.flavour was a, now b"}),
     ({}, {"seed": 1}, {"differences": "asked.seed was 0, now 1"}),
-    ({}, {"limit": 2}, {"code": "limit_lowered", "size": "all questions", "limit": 2}),
+    ({}, {"limit": 2}, {"code": "limit_lowered", "before": None, "unit": "question", "limit": 2}),
     ({"rows": ROWS[:3]}, {}, {"differences": Containing("asked.revision")}),
     ({"parameters": {"max_tokens": 5}}, {},
         {"differences": Containing("asked.parameters.max_tokens was absent, now 5")}),

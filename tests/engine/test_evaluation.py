@@ -101,14 +101,14 @@ def test_a_limit_can_be_raised_in_the_folder_of_a_run(kind, as_table):
     again, _, stages = call(out="grows", **data, limit=5)
     assert min(done for stage, done in stages if not stage.startswith("loading")) == 5, "nothing runs again"
     again.close()
-    with refuses("limit_lowered", folder="grows", size="5 samples", limit=4):
+    with refuses("limit_lowered", folder="grows", before=5, unit="sample", limit=4):
         call(out="grows", **data, limit=4)
     with refuses("other_settings", differences=Containing("seed was 0, now 1")):
         call(out="grows", **data, limit=7, seed=1)
     everything, _, _ = call(out="grows", **data, limit=None)
     assert everything.meta["fingerprint"]["limit"] is None and everything.counts()["failed_scores"] == 0
     everything.close()
-    with refuses("limit_lowered", size="all samples"):
+    with refuses("limit_lowered", before=None, unit="sample"):
         call(out="grows", **data, limit=4)
 
 

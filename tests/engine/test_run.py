@@ -436,7 +436,7 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
         ({"metrics": "stoi"}, {"code": "other_settings", "differences": Containing("si_sdr was si_sdr")}),
         ({"codec": "opus-24k"}, {"code": "other_settings", "differences": Containing("g711-ulaw")}),
         ({"seed": 1}, {"code": "other_settings", "differences": Containing("seed was 0, now 1")}),
-        ({"limit": 1}, {"code": "limit_lowered", "size": "2 samples", "limit": 1}),
+        ({"limit": 1}, {"code": "limit_lowered", "before": 2, "unit": "sample", "limit": 1}),
     ):
         with refuses(**says):
             run_it(**{**requested, **change})

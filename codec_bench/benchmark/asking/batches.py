@@ -21,7 +21,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, custom_id
 from codec_bench.benchmark.asking.sending import Answering, checked, send_request
-from codec_bench.messages import as_reason
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
@@ -71,7 +71,7 @@ class Batched:
         self._entries = [entry for entry in entries if not (anew and entry.get("collected"))]
         if anew:
             self._save()
-        self._stopped: dict[str, str] = {}
+        self._stopped: dict[str, Diagnostic] = {}
         self._held_back = 0
 
     async def send_requests(
@@ -142,7 +142,7 @@ class Batched:
         if self._stopped:
             raise UserError(
                 "batches_stopped",
-                causes="; ".join(self._stopped.values()),
+                causes=list(self._stopped.values()),
                 hint="answers so far are recorded; the same command submits the rest again",
             )
         running = self._running()
@@ -199,9 +199,9 @@ class Batched:
         """Store a batch's state, and the reason if it was cancelled or failed."""
         entry |= {"state": batch.state, "files": list(batch.files)}
         if batch.state in ("cancelled", "failed"):
-            became = "was cancelled" if batch.state == "cancelled" else "failed"
-            cause = f": {batch.message}" if batch.message else ""
-            self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{cause}"
+            self._stopped[entry["mark"]] = Diagnostic(
+                "batch_stopped", batch=batch.id, state=batch.state, message=batch.message
+            )
 
     async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
         """Find a submitted batch at the service; drop its entry if the service has none.

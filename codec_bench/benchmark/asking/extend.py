@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.question_loop import plain_fields
 from codec_bench.benchmark.definition.base import Question
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunMismatch
 from codec_bench.store.answers import AnswerWriter, NewPosition, content_of
 from codec_bench.store.controls import ANOTHER, CONTROL
@@ -44,11 +45,11 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch("choice_fixed_by_sounds", folder=folder, hint="give another --out, or the same --limit")
     if limit_now is not None and (limit is None or limit_now < limit):
-        size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
             "limit_lowered",
             folder=folder,
-            size=size,
+            before=limit,
+            unit="question",
             limit=limit_now,
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
@@ -79,14 +80,14 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
         if before is None:
             continue
         if before[1] != content_of(plain_fields(question.fields), question.references):
-            raise _cannot_grow(writer, f"holds another question under the id '{question.id}'")
+            raise _cannot_grow(writer, Diagnostic("choice_changes_question", id=question.id))
         places[before[0]] = NewPosition(number, question.draw_of, question.draw)
     if held:
-        raise _cannot_grow(writer, f"does not hold the question '{next(iter(held))}'")
+        raise _cannot_grow(writer, Diagnostic("choice_lacks_question", id=next(iter(held))))
     writer.renumber(places, requested)
 
 
-def _cannot_grow(writer: AnswerWriter, why: str) -> RunMismatch:
+def _cannot_grow(writer: AnswerWriter, why: Diagnostic) -> RunMismatch:
     """Build the error of a choice of questions that does not continue the run's."""
     return RunMismatch(
         "choice_cannot_grow",
