@@ -256,10 +256,10 @@ class SoundCodec(CollectionCodec):
         row = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
         units = self._model.extract_unit(row)
         stuff = units.stuff_for_synth
-        values = np.atleast_2d(_here(units.unit).squeeze()).reshape(self._facts.codebooks, -1)
+        values = np.atleast_2d(_to_array(units.unit).squeeze()).reshape(self._facts.codebooks, -1)
         side_info: dict[str, Any] = {"kind": type(stuff).__name__}
         for n, item in enumerate(stuff if isinstance(stuff, list | tuple) else [stuff]):
-            held = np.asarray(_here(item))
+            held = np.asarray(_to_array(item))
             order = _order(held, values)
             side_info |= {f"{n}": held} if order is None else {f"{n}": np.array(held.shape), f"{n} is": order}
         return values, side_info
@@ -275,7 +275,7 @@ class SoundCodec(CollectionCodec):
             held.append(item if order is None else orders[order].reshape(tuple(item)))
         parts = [torch.as_tensor(np.ascontiguousarray(item)).to(self._model.device) for item in held]
         kinds = {"tuple": tuple, "list": list}
-        return _here(self._model.decode_unit(kinds.get(side_info["kind"], lambda held: held[0])(parts)))
+        return _to_array(self._model.decode_unit(kinds.get(side_info["kind"], lambda held: held[0])(parts)))
 
 
 _CODES, _TURNED = "codes", "codes, frames first"
@@ -297,5 +297,5 @@ def _order(held: np.ndarray, values: np.ndarray) -> str | None:
     return None
 
 
-def _here(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)

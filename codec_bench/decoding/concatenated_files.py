@@ -53,7 +53,7 @@ def second_file(content: bytes | mmap.mmap) -> int | None:
     Raw AAC and MP3 without an encoder's header are not found behind another file. Decoders read on over a join of raw
     AAC.
     """
-    kind = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
+    kind = next((needle for needle in _HEADERS if _is_header_at(content, needle, 0)), None)
     start = 1
     if kind in _SIZED and (end := 8 + int.from_bytes(content[4:8], _SIZED[kind])) <= len(content):
         start = end
@@ -74,7 +74,11 @@ def _headers(content: bytes | mmap.mmap, start: int) -> Iterator[tuple[int, byte
         for at in _pairs(content, first, min(first + _AT_ONCE, len(content) - 1)):
             for needle in _BY_PAIR[content[at : at + 2]]:
                 offset = at - _HEADERS[needle][0]
-                if offset >= start and content[at : at + len(needle)] == needle and _begins(content, needle, offset):
+                if (
+                    offset >= start
+                    and content[at : at + len(needle)] == needle
+                    and _is_header_at(content, needle, offset)
+                ):
                     yield offset, needle
 
 
@@ -105,12 +109,12 @@ def missing_bytes(content: bytes | mmap.mmap) -> int:
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:
     """Return the end of an Ogg stream's first pages, where parallel streams begin."""
     offset = 0
-    while _begins(content, _OGG, offset):
+    while _is_header_at(content, _OGG, offset):
         sizes = offset + _OGG_PAGE_BYTES
         count = content[sizes - 1] if sizes <= len(content) else 0
         offset = sizes + count + sum(content[sizes : sizes + count])
     return offset
 
 
-def _begins(content: bytes | mmap.mmap, needle: bytes, offset: int) -> bool:
+def _is_header_at(content: bytes | mmap.mmap, needle: bytes, offset: int) -> bool:
     return _HEADERS[needle][1].match(content, offset) is not None

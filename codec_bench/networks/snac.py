@@ -69,14 +69,14 @@ class RaggedBatch:
                 block[row, 0, : rate * count] = torch.randn(rate * count, generator=generator).numpy()
         return out
 
-    def _here(self, time: int) -> Sequence[int]:
+    def _lengths_at(self, time: int) -> Sequence[int]:
         """Return the items' lengths in a layer with `time` steps; the division is exact."""
         longest = max(self._lengths)
         return each(self._lengths, lambda length: length * time // longest)
 
     def _silence(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         (x,) = inputs
-        zero_beyond(x, self._here(x.shape[-1]))
+        zero_beyond(x, self._lengths_at(x.shape[-1]))
 
     def _noisy(self, linear: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         def forward(x: Tensor) -> Tensor:

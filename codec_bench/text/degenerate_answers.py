@@ -126,10 +126,10 @@ def _copies(items: Sequence[str], prompt: Sequence[str], expected: Sequence[str]
     run = max(min(_COPIED, len(prompt)), (len(prompt) + 1) // 2)
     parts = {tuple(items[at : at + run]) for at in range(len(items) - run + 1)}
     copied = any(tuple(prompt[at : at + run]) in parts for at in range(len(prompt) - run + 1))
-    return copied and not any(_holds(_cached_items(one), items) for one in expected)
+    return copied and not any(_contains_run(_cached_items(one), items) for one in expected)
 
 
-def _holds(items: Sequence[str], run: Sequence[str]) -> bool:
+def _contains_run(items: Sequence[str], run: Sequence[str]) -> bool:
     return f"\0{chr(0).join(run)}\0" in f"\0{chr(0).join(items)}\0"
 
 

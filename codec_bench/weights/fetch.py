@@ -51,7 +51,7 @@ def fetch(
     to = to.expanduser().absolute() if to is not None else None
     if source is not None and source not in get_args(Source):
         raise UserError("no_source", source=source, hint=f"use {', '.join(get_args(Source))}")
-    here = _here(entry, to)
+    here = _find_local(entry, to)
     if here is not None:
         wrong = [check.path for check in verify(name, here) if check.state == "differs"]
         if not wrong:
@@ -73,7 +73,7 @@ def fetch(
     return fetched
 
 
-def _here(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
+def _find_local(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
     """Locate a checkpoint of the catalogue's commit on this machine, or return None."""
     if to is None:
         local = lookup(entry.name)

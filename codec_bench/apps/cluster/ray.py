@@ -172,7 +172,7 @@ class _Actor:
     free_since: float = 0.0
 
 
-def _done(actor: _Actor) -> int:
+def _count_finished(actor: _Actor) -> int:
     """Number of finished items of an actor's shard, from its record if there is one."""
     if actor.folder is not None and (actor.folder / DATABASE).is_file():
         with suppress(UserError, sqlite3.Error):
@@ -347,7 +347,7 @@ class _Driver:
         self._end(actor)  # if it only cannot be reached, it must not go on
         self._looked = -LOOK_S
         if actor.shard is not None:
-            self._queue.requeue(actor.shard, first_line(error), _done(actor))
+            self._queue.requeue(actor.shard, first_line(error), _count_finished(actor))
         elif not actor.ready:
             self._not_started += 1
             if self._not_started >= NOT_STARTED:

@@ -72,12 +72,12 @@ class _Streamed(_ProcessLine):
         super().__init__()
         self._begin = begin
         self._waiting: deque[bytes] = deque()
-        self._there = asyncio.Event()
+        self._require_ok = asyncio.Event()
         self._work = asyncio.create_task(self._run())
 
     def take(self, frame: bytes) -> None:
         self._waiting.append(frame)
-        self._there.set()
+        self._require_ok.set()
         if len(self._waiting) * FRAME_S > STALLED_S and not self._work.done():
             self._work.cancel()
             self._out.put_nowait(TooSlow(Diagnostic("frames_waiting", frames=len(self._waiting))))
@@ -96,7 +96,7 @@ class _Streamed(_ProcessLine):
 
     async def _steps(self) -> None:
         """Step the streaming model on each received frame, and emit the audio it returns."""
-        await self._there.wait()
+        await self._require_ok.wait()
         stream = self._begin(self.instructions)
         while True:
             while self._waiting:
@@ -105,8 +105,8 @@ class _Streamed(_ProcessLine):
                 self._waiting.popleft()
                 if samples:
                     self._out.put_nowait(ServiceEvent(sound=samples))
-            self._there.clear()
-            await self._there.wait()
+            self._require_ok.clear()
+            await self._require_ok.wait()
 
 
 class _Turns(_ProcessLine):
@@ -286,12 +286,12 @@ class CascadeSession(InProcess):
         """
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
-            response = _there(await self.model.ask(request), "turn_not_answered")
+            response = _require_ok(await self.model.ask(request), "turn_not_answered")
             if self.speaks is None:
                 sound = response.audio
             else:
                 read = await self.speaks.ask(Request(name, fields={"text": response.text or ""}, wants="audio"))
-                sound = _there(read, "answer_not_read").audio
+                sound = _require_ok(read, "answer_not_read").audio
         if sound is None:
             raise RequestFailed(Diagnostic("no_answer_sound"))
         return response, sound
@@ -301,7 +301,7 @@ def _failed(error: Exception) -> RequestFailed:
     return RequestFailed(Diagnostic("model_raised", type=type(error).__name__, message=error))
 
 
-def _there(response: Response, code: str) -> Response:
+def _require_ok(response: Response, code: str) -> Response:
     if response.status != "ok":
         raise RequestFailed(Diagnostic(code, status=response.status, cause=response.reason))
     return response

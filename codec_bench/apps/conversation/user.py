@@ -151,7 +151,7 @@ class ScriptedUser:
         now_s = number * self.size / self.rate_hz
         if self._is_over(now_s, playback):
             return None
-        while self._next < len(self.events) and self._begins(now_s, playback):
+        while self._next < len(self.events) and self._begin_event(now_s, playback):
             self._next += 1
         clean = self._frame_at(number * self.size)
         behind = self._background(number * self.size, self.size)
@@ -172,7 +172,7 @@ class ScriptedUser:
     def _last_end_s(self) -> float:
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
-    def _begins(self, now_s: float, playback: Playback) -> bool:
+    def _begin_event(self, now_s: float, playback: Playback) -> bool:
         """Begin the next event if it is due; whether it began, or was skipped."""
         event, before_s = self.talk.turns[self._next], self._last_end_s()
         if event.at_s is not None:

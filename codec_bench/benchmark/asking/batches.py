@@ -177,7 +177,7 @@ class Batched:
                 self.notify(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:
-                    self._note(entry, await self._seen(entry))
+                    self._note(entry, await self._look_up(entry))
         finally:
             await self._interface.close()
 
@@ -187,9 +187,9 @@ class Batched:
             if entry["state"] == "submitting":
                 await self._settle(entry, (0.0,))
             if entry["state"] == "running":
-                self._note(entry, await self._seen(entry))
+                self._note(entry, await self._look_up(entry))
 
-    async def _seen(self, entry: dict[str, Any]) -> Batch:
+    async def _look_up(self, entry: dict[str, Any]) -> Batch:
         try:
             return await self._interface.look(entry["id"])
         except RequestFailed as end:

@@ -147,7 +147,7 @@ def mended() -> Iterator[None]:
             stack.callback(delattr, torchaudio, "set_audio_backend")
         if importlib.util.find_spec("torchaudio.sox_effects") is None:
             effects = types.ModuleType("torchaudio.sox_effects")
-            vars(effects).update(apply_effects_tensor=_gone, apply_effects_file=_gone)
+            vars(effects).update(apply_effects_tensor=_raise_removed, apply_effects_file=_raise_removed)
             sys.modules[effects.__name__] = torchaudio.sox_effects = effects
             stack.callback(delattr, torchaudio, "sox_effects")
             stack.callback(sys.modules.pop, effects.__name__)
@@ -169,7 +169,7 @@ def _tensors_only() -> Iterator[None]:
             os.environ[SAFE_LOADING] = before
 
 
-def _gone(*_: Any, **__: Any) -> None:
+def _raise_removed(*_: Any, **__: Any) -> None:
     raise NotImplementedError("torchaudio has no sox effects since 2.9")
 
 

@@ -178,7 +178,7 @@ class Voice(Family):
         try:
             with computing(device, "float32"), seeded(noise, device):
                 for inputs, room in zip(row.parts, row.rooms, strict=True):
-                    there = {key: self._there(value) for key, value in inputs.items()}
+                    there = {key: self._to_device(value) for key, value in inputs.items()}
                     wave, is_complete = self.speak(there, room, self._sampling(row, settings))
                     if wave is not None and wave.numel():
                         waves.append(wave.reshape(-1).float().cpu())
@@ -190,7 +190,7 @@ class Voice(Family):
         audio = Audio(torch.cat(waves)[None].numpy(), self.rate_hz)
         return Response(audio=audio, finish="length" if cut else "stop")
 
-    def _there(self, value: Any) -> Any:
+    def _to_device(self, value: Any) -> Any:
         value = value.to(self.loading.device)
         return value.to(self.net.dtype) if value.is_floating_point() else value
 
