@@ -370,7 +370,7 @@ def _controls_of(folder: Path, stack: ExitStack) -> Iterator[tuple[Control, Run]
             yield control, run
 
 
-def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> str | None:
+def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> Diagnostic | None:
     """Why a run cannot be compared with one of its controls; None if it can.
 
     Args:
@@ -378,11 +378,11 @@ def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> str | 
         under: metadata of the run of the control.
     """
     if controlled.get("state") != "finished" or under.get("state") != "finished":
-        return "one of the two is not finished"
+        return Diagnostic("control_unfinished")
     both = [recorded_request(meta) for meta in (controlled, under)]
     requests = [{name: value for name, value in one.items() if name not in _MAY_DIFFER} for one in both]
     other = [name for name in {**requests[0], **requests[1]} if requests[0].get(name) != requests[1].get(name)]
     if other:
-        return f"the two have another {', another '.join(other)}"
+        return Diagnostic("control_differs", fields=other)
     rules = [meta["fingerprint"].get("scored") for meta in (controlled, under)]
-    return None if rules[0] == rules[1] else "the two were scored by other rules"
+    return None if rules[0] == rules[1] else Diagnostic("control_other_rules")

@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from codec_bench.data.source import problem_of
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import AudioError
 from codec_bench.types import Audio, Sample
 
@@ -18,11 +19,11 @@ LOOKED_AT = 24
 _QUIETEST = 0.5 / 32768
 
 
-def sameness(samples: Sequence[Sample]) -> str | None:
+def sameness(samples: Sequence[Sample]) -> Diagnostic | None:
     """Say why generated audio seems to be the reference audio; None if it does not.
 
-    The reason is the end of a sentence: an estimate is the file of its own reference, or more than half of the compared
-    pairs are equal sample by sample.
+    The reason is that an estimate is the file of its own reference, or that more than half of the compared pairs are
+    equal sample by sample.
 
     Args:
         samples: with `audio` and `estimate`.
@@ -31,8 +32,7 @@ def sameness(samples: Sequence[Sample]) -> str | None:
     real_path = partial(_real_path, lru_cache(os.path.realpath))
     identical = [id for id, audio, estimate in pairs if real_path(audio) == real_path(estimate)]
     if identical:
-        share = f"{len(identical)} of {len(pairs)} estimates"
-        return f"{share} are the files of their own references, such as that of '{identical[0]}'"
+        return Diagnostic("estimates_are_references", files=len(identical), estimates=len(pairs), example=identical[0])
     count = min(LOOKED_AT, len(pairs))
     chosen = [pairs[round(k * (len(pairs) - 1) / max(1, count - 1))] for k in range(count)]
     equal: list[bool] = []
@@ -43,7 +43,7 @@ def sameness(samples: Sequence[Sample]) -> str | None:
             return None  # whatever the others are
     if sum(equal) * 2 <= len(equal):
         return None
-    return f"{sum(equal)} of the {len(equal)} estimates that were looked at equal their references sample by sample"
+    return Diagnostic("estimates_equal_references", equal=sum(equal), compared=len(equal))
 
 
 def _real_path(real_folder: Callable[[str], str], path: str) -> str:

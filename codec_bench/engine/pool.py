@@ -242,13 +242,13 @@ class Pool:
         for key in keys:
             _send(worker, ("facts", key))
 
-    def _receive_facts(self, worker: PoolWorker) -> tuple[Any, ...] | str:
+    def _receive_facts(self, worker: PoolWorker) -> tuple[Any, ...] | Diagnostic | str:
         """A worker's reply about the stage it loads, or why it ended and was replaced."""
         while not wait([worker.pipe], max(0.0, min(_LOOK_EVERY_S, worker.time_left_s))):
             if worker.time_left_s <= 0:
                 worker.kill()
                 self._replace(worker)
-                return f"it did not answer for {self._loading_s:g} s"
+                return Diagnostic("worker_silent", limit_s=self._loading_s)
         answer = _receive(worker)
         if answer is None:
             return self._replace(worker).reason

@@ -66,6 +66,12 @@ SENTENCES = {
         "two_systems_expected": "expected two systems, got {count} ({systems})",
         "power_value": "the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8",
         "one_sample_decides": "without one of the samples {metric} has no value, so nothing is known of its spread",
+        "estimates_are_references": (
+            "{files} of {estimates} estimates are the files of their own references, such as that of '{example}'"
+        ),
+        "estimates_equal_references": (
+            "{equal} of the {compared} estimates that were looked at equal their references sample by sample"
+        ),
         "is_the_reference": "'{system}' is the reference audio: {cause}",
         "shape_of_channels": "{name} has shape {shape}, which would be a sound of {channels} channels",
         "shape_unexpected": "{name} has shape {shape}; expected one, two or three dimensions",

@@ -7,6 +7,8 @@ from codec_bench.messages.general import feature_words
 SENTENCES = {
     "info": {
         "no_samples_heard": "the signal has no samples",
+        "signal_below_frame": "the signal is shorter than a frame of {frame_ms:g} ms",
+        "signal_not_finite": "the signal is not finite",
         "signal_silent": "the signal is silent",
         "signal_short": "the signal has {samples} samples; {model} needs at least {needed}",
         "signal_short_scoreq": "the signal has fewer than {needed} samples, which SCOREQ needs",

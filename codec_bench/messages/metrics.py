@@ -100,6 +100,8 @@ SENTENCES = {
         "empty_transcript": "nothing is left of the transcript after normalisation",
         "pesq_error": "the PESQ code returned the error {value:.0f}",
         "few_voiced_words": "a correlation of words needs {needed} voiced on both sides; of {words}, {voiced} are",
+        "signals_below_frame": ("the signals have {reference} and, aligned, {estimate} samples; a frame has {frame}"),
+        "no_patch_of_speech": "no patch of the reference holds speech, or the signals are too short for a patch",
         "unvoiced_sides": lambda sides: (
             f"no frame of the {sides if isinstance(sides, str) else ' and the '.join(sides)} is voiced"
         ),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+_TASKS = {"transcribe": "transcribes", "speak": "speaks"}
+"""What a model does with a field."""
+
+
 SENTENCES = {
     "info": {
         "reasoning_excluded": "{characters} characters of reasoning are not part of the answer",
@@ -27,6 +31,17 @@ SENTENCES = {
         "usage_not_counts": "the reported usage is no count and was left out: {usage}",
     },
     "error": {
+        "field_not_filled": lambda model, field, task: (
+            f"the model '{model}' {_TASKS.get(task, task)} the field '{field}', and the prompt does not fill it"
+        ),
+        "field_not_taken": lambda model, field: (
+            f"the model '{model}' takes no {field.replace('_', ' ')} (--set {model}.fields.{field}=NAME says how an "
+            "endpoint calls it that takes one)"
+        ),
+        "fields_to_compare_missing": (
+            "the model '{model}' compares 'text' with 'texts', and the prompt does not fill them"
+        ),
+        "empty_text_to_embed": "an empty text has no embedding",
         "parameter_not_sent": "requests to this model have no such parameter",
         "no_complete_answer": "no complete answer within {limit_s:g} s",
         "reply_unreadable": "the reply of {url} cannot be read: {cause}",

@@ -98,6 +98,9 @@ SENTENCES = {
         "infinite_draws": (
             "in {infinite:,} of {draws:,} draws of items some system won or lost all comparisons: no interval"
         ),
+        "control_unfinished": "one of the two is not finished",
+        "control_differs": lambda fields: f"the two have another {', another '.join(fields)}",
+        "control_other_rules": "the two were scored by other rules",
         "other_protocols": "the two were scored by different protocols",
         "zero_denominator": "the denominators (words, for an error rate) add up to 0, so the ratio has no value",
         "one_without_value": "one of the two systems has no value on these items",

@@ -121,7 +121,7 @@ class Visqol(Metric):
         try:
             patches = item.once(_patches, replace(self._mode, protocol="", weights=None))
         except _TooLittle as why:
-            return Score.undefined(str(why), self.protocol)
+            return Score.undefined(why.args[0], self.protocol)
         bands = np.mean([patch.means for patch in patches], axis=0)
         mean = float(bands.mean())
         value = self._mapped(patches, bands, mean)
@@ -189,7 +189,7 @@ def _match_patches(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> 
     estimate = shifted(reference, estimate)
     if min(reference.size, estimate.size) <= window or not estimate.any():
         raise _TooLittle(
-            f"the signals have {reference.size} and, aligned, {estimate.size} samples; a frame has {window}"
+            Diagnostic("signals_below_frame", reference=reference.size, estimate=estimate.size, frame=window)
         )
     estimate = estimate * np.sqrt(np.mean(reference**2) / np.mean(estimate**2))
     ours, theirs = levels(_spectrogram(reference, mode), _spectrogram(estimate, mode))
@@ -199,7 +199,7 @@ def _match_patches(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> 
     width = mode.patch_frames
     places = places[places - width // 2 <= theirs.shape[1]]
     if not places.size:
-        raise _TooLittle("no patch of the reference holds speech, or the signals are too short for a patch")
+        raise _TooLittle(Diagnostic("no_patch_of_speech"))
     patches = np.stack([ours[:, start : start + width] for start in places])
     similarities_by_place = similarities(patches, theirs, places, RADIUS_PATCHES * width)
     padded = np.pad(theirs, ((0, 0), (0, width)))

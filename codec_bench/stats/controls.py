@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.intervals import is_share
 from codec_bench.stats.notes import Note
 from codec_bench.stats.paired import parts_table, split_common
@@ -67,7 +68,9 @@ class Controlled(SummaryPart):
         return not self.ci95[0] <= 0 <= self.ci95[1]
 
 
-def compare_controls(uncontrolled: Run, under: Run, control: Control, reason: str | None) -> Iterator[Controlled]:
+def compare_controls(
+    uncontrolled: Run, under: Run, control: Control, reason: Diagnostic | None
+) -> Iterator[Controlled]:
     """Compare a run with its control run, metric by metric, the primary one first.
 
     Args:

@@ -20,7 +20,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from codec_bench.messages import Diagnostic, read
+from codec_bench.messages import Diagnostic, is_code, read
 from codec_bench.messages.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import (
@@ -61,12 +61,16 @@ _UNFINISHED = {"running": 0, "answering": 0, "answered": 1}
 _FINISHED = 2
 
 
-def damaged(path: Path, fault: str) -> DamagedRecord:
-    """The error for a damaged record, with a hint."""
+def damaged(path: Path, fault: str, **parameters: Any) -> DamagedRecord:
+    """The error for a damaged record, with a hint.
+
+    Args:
+        fault: a code with its `parameters`, or what SQLite says.
+    """
     return DamagedRecord(
         "record_damaged",
         path=path,
-        fault=fault,
+        fault=Diagnostic(fault, **parameters) if is_code(fault) else fault,
         hint=f"codec-bench verify {path.parent} shows the rest, codec-bench rescue {path.parent} --out NEW saves it",
     )
 
@@ -90,7 +94,7 @@ def reading(path: Path) -> Iterator[None]:
             raise damaged(path, str(error)) from error
         raise UserError("record_unreadable", path=path, cause=error) from error
     except UnicodeDecodeError as error:  # Python quotes the text that is not UTF-8, and fails at that
-        raise damaged(path, "it holds text that is not UTF-8") from error
+        raise damaged(path, "text_not_utf8") from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -113,7 +117,7 @@ def has_started(path: Path) -> bool:
             db.execute(sql).fetchone()[0] for sql in ("SELECT COUNT(*) FROM sqlite_master", "PRAGMA page_count")
         )
     if not tables and pages > 1:
-        raise damaged(path, f"it has no tables, and {pages} pages of something")
+        raise damaged(path, "pages_without_tables", pages=pages)
     return bool(tables)
 
 
@@ -122,7 +126,7 @@ def json_cell(text: Any, path: Path, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise damaged(path, f"{where} is not JSON ({str(error).splitlines()[0]})") from error
+        raise damaged(path, "cell_not_json", cell=where, cause=str(error).splitlines()[0]) from error
 
 
 def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
@@ -130,7 +134,7 @@ def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
     try:
         return read(held)
     except ValueError as error:
-        raise damaged(path, f"{where}: {error}") from error
+        raise damaged(path, "cell_without_code", cell=where, cause=error) from error
 
 
 # ---- when a record is opened ----
@@ -145,9 +149,9 @@ def check_header(path: Path) -> None:
     if size == 0 and read_seal(path.parent) is None:
         raise UserError("record_empty", path=path, hint="run the same command again")
     if len(head) < 100 or not head.startswith(_MAGIC):
-        raise damaged(path, f"it has {size} bytes and does not begin as a run record does")
+        raise damaged(path, "record_begins_otherwise", bytes=size)
     if not set(head[_VERSIONS]) <= {1, 2}:  # SQLite would read a later one, and refuse to write it
-        raise damaged(path, "its header names a form of SQLite's files that there is not")
+        raise damaged(path, "header_form_unknown")
     # Changes that are not in the file yet may have moved its end.
     if any(_has_bytes(path, more) for more in (_LOG, _JOURNAL)):
         return
@@ -155,7 +159,7 @@ def check_header(path: Path) -> None:
     expected = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
     counted = head[24:28] == head[92:96]  # only then is the number of pages in the header that of the file
     if counted and size != expected:
-        raise damaged(path, f"it has {size} bytes, and its header says {expected}")
+        raise damaged(path, "record_size", bytes=size, expected=expected)
 
 
 def _has_bytes(path: Path, suffix: str) -> bool:
@@ -261,7 +265,7 @@ def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Table
     """Raise an error for a file without a record, or one of another schema version."""
     if "meta" not in tables:
         if not tables and (read_seal(path.parent) is not None or has_started(path)):
-            raise damaged(path, "it was closed, and it has no tables")
+            raise damaged(path, "closed_without_tables")
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
         raise UserError("not_a_record", path=path, cause=other)
     row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
@@ -281,7 +285,7 @@ def _check_definitions(path: Path, tables: Mapping[str, TableLayout]) -> None:
     written = layouts_of(TABLES + QUESTIONS if answers else TABLES)
     for name in (*written, *tables):
         if tables.get(name) != written.get(name):
-            raise damaged(path, f"its table {name!r} is missing, or its definition is not as it was written")
+            raise damaged(path, "table_missing", table=name)
 
 
 def _check_counts(db: sqlite3.Connection, path: Path) -> None:
@@ -289,7 +293,7 @@ def _check_counts(db: sqlite3.Connection, path: Path) -> None:
     for name in (name for name, layout in layouts(db).items() if layout.summed):
         count = db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
         if expected.get(name, 0) != count:
-            raise damaged(path, f"its table '{name}' has {count} rows where {expected.get(name, 0)} were written")
+            raise damaged(path, "table_row_count", table=name, rows=count, expected=expected.get(name, 0))
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: TableLayout) -> None:
@@ -301,7 +305,7 @@ def check_table(db: sqlite3.Connection, path: Path, layout: TableLayout) -> None
     ):
         if row_checksum(cells, identity) != checksum:
             named = ", ".join(map(str, layout.key_of(cells)))
-            raise damaged(path, f"row {named} of its table '{layout.name}' is not as this run wrote it")
+            raise damaged(path, "table_row_changed", table=layout.name, row=named)
 
 
 # ---- before the first row is read ----
@@ -356,7 +360,7 @@ def check_seal(path: Path) -> bool:
                 return True
         again = read_seal(path.parent)
         if again == seal:
-            raise damaged(path, f"it is not as it was when it was closed ({SEAL})")
+            raise damaged(path, "seal_broken", seal=SEAL)
         seal = again  # it was opened for writing in this moment
     return False
 

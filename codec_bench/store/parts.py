@@ -108,7 +108,7 @@ def _shard_of(entry: Any, folder: Path) -> tuple[int, int]:
     try:
         number, of = map(int, entry.split("/"))
     except (AttributeError, ValueError) as error:
-        raise integrity.damaged(folder / DATABASE, f"its shard is {entry!r}") from error
+        raise integrity.damaged(folder / DATABASE, "shard_entry", entry=repr(entry)) from error
     return number, of
 
 

@@ -83,14 +83,12 @@ class Run:
         meta = self.meta
         for name in integrity.MAPPINGS:
             if not isinstance(meta.get(name, {}), dict | None):
-                raise integrity.damaged(self._path, f"its entry '{name}' is not a mapping")
+                raise integrity.damaged(self._path, "entry_no_mapping", entry=name)
         for kind, table in (("system", self.systems), ("metric", self.metrics)):
             for name, facts in table.items():
                 known = isinstance(facts, dict | None)
                 if not known or (kind == "metric" and not isinstance((facts or {}).get("protocol"), str)):
-                    raise integrity.damaged(
-                        self._path, f"the facts of the {kind} '{name}' are not as a run writes them"
-                    )
+                    raise integrity.damaged(self._path, "facts_changed", kind=kind, name=name)
 
     def check(self) -> None:
         """Check the content of the record, once; all readers of rows do."""
@@ -171,7 +169,7 @@ class Run:
     def sound_path(self, path: str) -> Path:
         """Path of a sound in the run folder, or raise DamagedRecord."""
         if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
-            raise integrity.damaged(self._path, f"it keeps a sound at '{path}', which is not in its folder")
+            raise integrity.damaged(self._path, "sound_elsewhere", sound=path)
         return self.folder / path
 
     def scores(
@@ -261,13 +259,13 @@ class Run:
         where = f"the notes of '{sample}'"
         held = self.json(text, where) if text else []
         if not isinstance(held, list):
-            raise integrity.damaged(self._path, f"{where} are no list")
+            raise integrity.damaged(self._path, "notes_no_list", sample=sample)
         return [self.diagnostic_of(one, sample) for one in held]
 
     def _detail(self, text: str, sample: str) -> dict[str, Any]:
         held = self.json(text, f"the detail of '{sample}'")
         if not isinstance(held, dict):
-            raise integrity.damaged(self._path, f"the detail of '{sample}' is not a mapping")
+            raise integrity.damaged(self._path, "detail_no_mapping", sample=sample)
         return held
 
     def to_pandas(self) -> Any:

@@ -147,7 +147,7 @@ def test_what_is_wrong_with_one_system_is_reported_with_its_name(run_it, samples
 def test_the_references_themselves_are_refused_or_marked(run_it, samples, build, tmp_path):
     with refuses(
         "is_the_reference",
-        cause=Containing("4 of 4 estimates are the files of their own references"),
+        cause={"code": "estimates_are_references", "files": 4, "estimates": 4},
         hint="--allow-same",
     ):
         run_it("own", generated=samples, data=samples)
@@ -156,9 +156,7 @@ def test_the_references_themselves_are_refused_or_marked(run_it, samples, build,
     for index, sample in enumerate(samples):
         audio = Audio.read(sample.audio)
         soundfile.write(copies / f"{sample.id}.wav", audio.samples.T * (0.5 if not index else 1), audio.sample_rate_hz)
-    with refuses(
-        "is_the_reference", cause=Containing("3 of the 4 estimates that were looked at equal their references")
-    ):
+    with refuses("is_the_reference", cause={"code": "estimates_equal_references", "equal": 3, "compared": 4}):
         run_it("copies", generated=copies, data=samples)
     run = run_it("allowed", generated=copies, data=samples, metrics="si_sdr", allow_same=True)
     assert run.summary()["systems"]["generated"]["same"] == 3 and run.meta["config"]["allow_same"]

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from refusals import Containing, refuses
+from refusals import refuses
 
 from codec_bench.messages.errors import DamagedRecord, UserError
 from codec_bench.stats.recorded import RecordedRun
@@ -214,7 +214,7 @@ def test_a_row_of_another_run_is_refused(build, tmp_path):
             db.execute("ATTACH ? AS other", (str(tmp_path / "other" / "run.sqlite"),))
             db.execute(f"REPLACE INTO main.{table} SELECT * FROM other.{table} WHERE {key}")
         refused(folder)
-    with refuses("record_damaged", fault="row 0, 0, 7 of its table 'scores' is not as this run wrote it"):
+    with refuses("record_damaged", fault={"code": "table_row_changed", "table": "scores", "row": "0, 0, 7"}):
         read(tmp_path / "scores")
     result = rescue(tmp_path / "scores", tmp_path / "new")
     assert result.missing_items == 2 and result.parts["scores"].missing == 4
@@ -246,7 +246,7 @@ def test_a_record_with_a_table_of_another_kind_is_refused(tmp_path, kind):
         writer.begin({"model": {}}, {}, ())
     edit(tmp_path, "DROP TABLE readings")
     (tmp_path / integrity.SEAL).unlink()
-    with refuses("record_damaged", fault=Containing("its table 'readings' is missing")):
+    with refuses("record_damaged", fault={"code": "table_missing", "table": "readings"}):
         kind(tmp_path, *() if kind is Run else ({"asked": {}, "scored": {}},))
 
 

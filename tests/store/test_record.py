@@ -158,7 +158,7 @@ def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
         (lambda p: p.write_bytes(b""), {"code": "record_empty"}),
         (
             lambda p: p.write_bytes(b"x" * 5000),
-            {"code": "record_damaged", "fault": Containing("does not begin as a run record does")},
+            {"code": "record_damaged", "fault": "record_begins_otherwise"},
         ),
         (
             lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"),

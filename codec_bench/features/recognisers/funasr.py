@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from codec_bench.features.base import Feature
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import MissingExtra, WeightsError
 from codec_bench.networks.kaldi import HOP, RATE_HZ, WINDOW, analysis_window, filter_bank, mel_bands
 
@@ -256,8 +257,8 @@ class FrontEnd:
         return self._noise[:count]
 
 
-def why_not(signal: np.ndarray) -> str | None:
+def why_not(signal: np.ndarray) -> Diagnostic | None:
     """Return why a signal cannot be recognised (too short, not finite), or None."""
     if signal.size < WINDOW:
-        return f"the signal is shorter than a frame of {WINDOW / RATE_HZ * 1000:g} ms"
-    return None if np.isfinite(signal).all() else "the signal is not finite"
+        return Diagnostic("signal_below_frame", frame_ms=WINDOW / RATE_HZ * 1000)
+    return None if np.isfinite(signal).all() else Diagnostic("signal_not_finite")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError
 from codec_bench.models.audio_payloads import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
@@ -58,7 +59,7 @@ class OpenAiTranscription(HttpModel):
     def check(self, request: Request) -> str | None:
         """Return why the recogniser does not accept a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
-            return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
+            return Diagnostic("field_not_filled", model=self.info.name, field="audio", task="transcribe")
         return super().check(request)
 
     def encode(self, request: Request) -> bytes:
@@ -138,12 +139,10 @@ class OpenAiSpeech(JsonModel):
         It must have the field `text`, and no field that the service does not take.
         """
         if not isinstance(request.fields.get("text"), str):
-            return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
+            return Diagnostic("field_not_filled", model=self.info.name, field="text", task="speak")
         for name in NEEDED:
             if request.fields.get(name) is not None and self.fields.get(name) is None:
-                field = name.replace("_", " ")
-                option_hint = f"--set {self.info.name}.fields.{name}=NAME says how an endpoint calls it that takes one"
-                return f"the model '{self.info.name}' takes no {field} ({option_hint})"
+                return Diagnostic("field_not_taken", model=self.info.name, field=name)
         return super().check(request)
 
     async def answer(self, request: Request, body: bytes) -> Response:

@@ -52,9 +52,9 @@ class OpenAiEmbeddings(JsonModel):
         """
         texts = [request.fields.get("text"), *(request.fields.get("texts") or (None,))]
         if not all(isinstance(text, str) for text in texts):
-            return f"the model '{self.info.name}' compares 'text' with 'texts', and the prompt does not fill them"
+            return Diagnostic("fields_to_compare_missing", model=self.info.name)
         if not all(texts):
-            return "an empty text has no embedding"
+            return Diagnostic("empty_text_to_embed")
         return super().check(request)
 
     def content(self, request: Request) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class OpenAiRealtime(SocketModel):
     def check(self, request: Request) -> str | None:
         """Implement `SocketModel.check`."""
         if self.layout == "qwen":
-            return f"the model '{self.info.name}' converses in time and takes no single requests: codec-bench converse"
+            return Diagnostic("converses_only", model=self.info.name)
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
@@ -225,7 +225,7 @@ class OpenAiLiveTranscription(SocketModel):
     def check(self, request: Request) -> str | None:
         """Return why the recogniser does not accept a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
-            return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
+            return Diagnostic("field_not_filled", model=self.info.name, field="audio", task="transcribe")
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
