@@ -248,7 +248,7 @@ class Pool:
             if worker.time_left_s <= 0:
                 worker.kill()
                 self._replace(worker)
-                return Diagnostic("worker_silent", limit_s=self._loading_s)
+                return Diagnostic("loading_timed_out", limit_s=self._loading_s)
         answer = _receive(worker)
         if answer is None:
             return self._replace(worker).reason

@@ -73,7 +73,7 @@ SENTENCES = {
         "sound_changed": "the sound '{path}' of sample '{sample}' has changed since '{folder}' was started",
         "sound_missing": "the sound '{path}' of sample '{sample}' cannot be read any more",
         "workers_end_at_start": "worker processes end as soon as they start ({reason})",
-        "worker_silent": "it did not answer for {limit_s:g} s",
+        "loading_timed_out": "it did not answer for {limit_s:g} s",
         "no_device": "this machine has no device '{device}'",
         "class_source_unknown": (
             "the run in '{folder}' cannot be continued: the source of the class of '{system}' cannot be read"
