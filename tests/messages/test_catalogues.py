@@ -81,6 +81,46 @@ def test_every_code_that_is_used_is_in_a_catalogue_with_its_parameters():
     assert not wrong
 
 
+def texts_of(value):
+    """The literal texts of an expression, with `{}` for what an f-string fills in."""
+    if isinstance(value, ast.IfExp):
+        return [*texts_of(value.body), *texts_of(value.orelse)]
+    if isinstance(value, ast.JoinedStr):
+        return ["".join(part.value if isinstance(part, ast.Constant) else "{}" for part in value.values)]
+    return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
+
+
+def phrases_in(source):
+    """Parameters of diagnostics and kinds of names that are English phrases: two words in lower case."""
+    for node in ast.walk(ast.parse(source)):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        values = [k.value for k in node.keywords if k.arg not in EXCEPTION_ARGUMENTS] if name in MAKERS else []
+        if name in ("UnknownName", "MissingExtra", "damaged"):
+            values += [*node.args[: 1 + (name == "damaged")], *(k.value for k in node.keywords)]
+        for text in (text for value in values for text in texts_of(value)):
+            if re.search("[a-z]{2,} [a-z]{2,}", text):
+                yield node.lineno, text
+
+
+def test_no_parameter_is_an_english_phrase():
+    found = [(path.name, *one) for path in sorted(PACKAGE.rglob("*.py")) for one in phrases_in(path.read_text("utf-8"))]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("UserError('a', kind='family of codecs', hint='leave it out')", ["family of codecs"]),
+        ("Diagnostic('a', cause=f'the file {x} is cut' if x else 'c')", ["the file {} is cut"]),
+        ("UnknownName('kind of rating', name, known)", ["kind of rating"]),
+        ("damaged(path, 'it has no tables')", ["it has no tables"]),
+        ("UserError('a', name='DNSMOS Pro', known=['x'])", []),
+    ],
+)
+def test_phrases_are_found(source, texts):
+    assert [text for _, text in phrases_in(source)] == texts
+
+
 def test_every_module_is_a_catalogue_and_the_reworded_runs_change_each(monkeypatch):
     """Of sentences that `test_reworded` changes none is forgotten, of a new module neither."""
     rooms = {path.stem for path in (PACKAGE / "messages").glob("*.py")} - {"__init__", "errors"}

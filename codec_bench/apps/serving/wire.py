@@ -95,7 +95,7 @@ def audio_of(value: Mapping[str, Any], name: str) -> bytes:
         raise BadItem(Diagnostic("no_audio_field", name=name), code="no_audio")
     rate = value.get("sample_rate_hz")
     if not isinstance(rate, int) or isinstance(rate, bool):
-        fraction = Diagnostic("no_whole_number", name=f"sample_rate_hz of {name}", value=json.dumps(rate)[:40])
+        fraction = Diagnostic("no_whole_number", name="sample_rate_hz", value=json.dumps(rate)[:40])
         raise BadItem(fraction, code="bad_rate")
     return waveform_bytes(text, value.get("num_samples"), rate, name)
 
