@@ -4,6 +4,9 @@ from __future__ import annotations
 
 SENTENCES = {
     "error": {
+        "head_node_silent": "the head node of the Ray cluster has not answered for {limit_s:.0f} s",
+        "no_cluster_node": "the Ray cluster has had no node to run on for {limit_s:.0f} s",
+        "token_differs": "holds something else",
         "slurm_command": "the command for slurm is '{name}'; expected eval, score or run with its options",
         "slurm_sets_option": "slurm itself sets {option} for each part",
         "ray_address_form": "the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379",

@@ -11,6 +11,8 @@ SENTENCES = {
         "token_variable_empty_on_node": "the environment variable {variable} is empty on a node of the cluster",
         "not_a_reward": "the reward '{reward}' is no YAML file and no metric that is scored",
         "reward_reads_unscored": "the term '{term}' of the reward reads {metric}, which is not scored",
+        "item_not_scored": "it was not scored",
+        "reference_without_words": "the reference text has no words",
         "reward_without_value": "{metric} has no value ({cause})",
         "extra_info_without_audio": "extra_info has no audio",
         "at_item": "item {index}: {cause}",

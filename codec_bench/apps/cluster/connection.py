@@ -214,14 +214,14 @@ class ShardActor:
             os.chdir(node.folder)
             if Path(path).read_text() == content:
                 return None
-            why = "holds something else"
+            cause: Diagnostic | str = Diagnostic("token_differs")
         except OSError as error:
-            why = error.strerror or str(error)
+            cause = error.strerror or str(error)
         return UserError(
             "run_folder_not_shared",
             node=socket.gethostname(),
             path=path,
-            cause=why,
+            cause=cause,
             hint="give an --out on a file system that all nodes of the Ray cluster share",
         )
 

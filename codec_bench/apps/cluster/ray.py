@@ -40,6 +40,7 @@ from codec_bench.engine.evaluation import Evaluation, open_folders, plan_evaluat
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, report_nothing
+from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
@@ -247,12 +248,12 @@ class _Driver:
             self._head_seen = monotonic()
         if self._size.actors:
             self._node_seen = monotonic()
-        why = ""
+        why = None
         if monotonic() - self._head_seen > NO_HEAD_S:
-            why = f"the head node of the Ray cluster has not answered for {NO_HEAD_S:.0f} s"
+            why = Diagnostic("head_node_silent", limit_s=NO_HEAD_S)
         elif monotonic() - self._node_seen > NO_NODE_S:
-            why = f"the Ray cluster has had no node to run on for {NO_NODE_S:.0f} s"
-        if why:
+            why = Diagnostic("no_cluster_node", limit_s=NO_NODE_S)
+        if why is not None:
             raise UserError(
                 "cluster_lost",
                 cause=why,

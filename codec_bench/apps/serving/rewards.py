@@ -192,10 +192,9 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
                 x = step.apply(x)
         elif term.missing == "fail" or _is_refused(scores.get(term.metric)):
             score = scores.get(term.metric)
-            why = "it was not scored" if score is None else flag_code(score) or f"{score.status}: {score.reason}"
-            if score is not None and score.denominator == 0:
-                why = "the reference text has no words"
-            raise NoReward(Diagnostic("reward_without_value", metric=term.metric, cause=why), term.metric, score)
+            raise NoReward(
+                Diagnostic("reward_without_value", metric=term.metric, cause=_cause_of(score)), term.metric, score
+            )
         else:
             x = float(term.missing)
             score = scores.get(term.metric)
@@ -205,3 +204,12 @@ def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
     if not math.isfinite(total):
         raise NoReward(Diagnostic("reward_not_finite"), next(iter(terms)), None)
     return Reward(total, terms, values, missing)
+
+
+def _cause_of(score: Score | None) -> Diagnostic | str:
+    """Why a score has no value for a reward: a code."""
+    if score is None:
+        return Diagnostic("item_not_scored")
+    if score.denominator == 0:
+        return Diagnostic("reference_without_words")
+    return flag_code(score) or Diagnostic("score_without_value", status=score.status, cause=score.reason)
