@@ -128,7 +128,7 @@ WRONG = {
     "judge": ((), {"name": "voice-bench-alpacaeval"}, ("needs a judge, and none was named", "--judge NAME")),
     "key": ((), {"model": "gpt-audio-1.5", "settings": False}, ("OPENAI_API_KEY", "is not set")),
     "codec": ((), {"name": "codec-librispeech-test-clean"}, ("is a benchmark of codecs", "--codec NAME")),
-    "phase": (("--phase", "later"), {}, ("the phase is 'later'", "both, answers, scores")),
+    "phase": (("--phase", "later"), {}, ("phase is 'later'", "both, answers or scores")),
     "scores": (("--phase", "scores"), {}, ("holds no answers to score", "run the phase 'answers' first")),
     "limit": (("--limit", "0"), {}, ("the limit is 0", "at least 1")),
     "option": (("--set", "openai-chat.nonsense=3"), {}, ("does not take 'nonsense'", "it takes", "concurrency")),

@@ -86,7 +86,7 @@ def texts_of(value):
     if isinstance(value, ast.IfExp):
         return [*texts_of(value.body), *texts_of(value.orelse)]
     if isinstance(value, ast.JoinedStr):
-        return ["".join(part.value if isinstance(part, ast.Constant) else "{}" for part in value.values)]
+        return ["".join(one.value if isinstance(one, ast.Constant) else "{}" for one in value.values)]
     return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
 
 
@@ -103,8 +103,10 @@ def phrases_in(source):
 
 
 def test_no_parameter_is_an_english_phrase():
-    found = [(path.name, *one) for path in sorted(PACKAGE.rglob("*.py")) for one in phrases_in(path.read_text("utf-8"))]
-    assert not found
+    phrases = [
+        (path.name, *one) for path in sorted(PACKAGE.rglob("*.py")) for one in phrases_in(path.read_text("utf-8"))
+    ]
+    assert not phrases
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_no_parameter_is_an_english_phrase():
         ("UserError('a', name='DNSMOS Pro', known=['x'])", []),
     ],
 )
-def test_phrases_are_found(source, texts):
+def test_a_phrase_is_recognised(source, texts):
     assert [text for _, text in phrases_in(source)] == texts
 
 
