@@ -55,6 +55,7 @@ CACHES = {
     "tests/weights/test_converted.py",
     "models/isolated.py": "what tells models in their own environments apart: the content of the files that they load",
     "config/file_content.py": "hashes of files",
+    "config/custom_code.py": "what files import, by their content, in a process: tests/engine/test_changed_code.py",
     "config/registry.py": "modules of own code, in a process",
     "kernels/compilation/cpu.py": "compiled kernels: tests/kernels/test_compilation.py",
     "data/remote.py": "fetched manifests, named by their content: tests/data/test_remote.py",

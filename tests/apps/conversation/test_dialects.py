@@ -72,7 +72,7 @@ def test_the_sessions_of_the_services_that_took_the_protocol_over():
         "pcm",
         ["text", "audio"],
     )
-    assert "takes no single requests" in model.check(Request("a", wants="audio"))
+    assert model.check(Request("a", wants="audio")).code == "converses_only"
 
 
 def test_what_a_service_does_wrong_is_reported_in_each_dialect(talk):
