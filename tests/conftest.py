@@ -226,7 +226,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """If the variable names a folder without recordings, that is a mistake: tests are not silently left out.
+    """If the variable names a folder without recordings, that is a mistake: tests are not silently skipped.
 
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
@@ -500,7 +500,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error) -> None:
-    """Takes what a process of tests noted; one that died has told nothing."""
+    """Takes the notes of a process of tests; one that died has sent none."""
     node.config.stash[PEAKS] += [tuple(one) for one in getattr(node, "workeroutput", {}).get("peaks", ())]
 
 

@@ -198,7 +198,7 @@ def test_a_cache_of_hashes_that_is_damaged_gives_none(tmp_path):
 
 @pytest.mark.parametrize("role", ["user", "judge"])
 def test_answers_and_judges_replies(tmp_path, exchange, role):
-    """What a model answered to one sound, or a judge said of it, is not what it says of another one."""
+    """A model's answer to one sound, or a judge's verdict on it, is not reused for another one."""
     one, other = sound(tmp_path / "a.wav", 300), sound(tmp_path / "b.wav", 700)
     identity = {"model": "m", "as": role}
     requests = [Request(str(path), (Message("user", (Clip(str(path)), "What is it?")),)) for path in (one, other)]

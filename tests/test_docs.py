@@ -43,7 +43,7 @@ def fenced(text: str) -> Iterator[str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """The words of every command of the program in a page, pipes and comments left out."""
+    """The words of every command of the program in a page, without pipes and comments."""
     for block in fenced(text):
         for line in block.replace("\\\n", "").splitlines():
             if re.match(r"(\$ )?codec-bench( |$)", line):

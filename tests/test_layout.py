@@ -138,7 +138,7 @@ def test_imports_point_downwards():
     wrong = []
     for module, file in own_files().items():
         here = room_of(module)
-        if here == "(package)":  # names everything, and imports it when asked
+        if here == "(package)":  # names everything, and imports it on access
             continue
         for target in sorted(own_imports(file)):
             there = room_of(target)
@@ -245,7 +245,7 @@ def test_no_files_import_each_other_in_a_circle():
             finished.add(module)
 
     for module in graph:
-        if module != "codec_bench":  # the package's face names everything, and imports it when asked
+        if module != "codec_bench":  # the package's face names everything, and imports it on access
             visit(module, ())
 
 

@@ -1,4 +1,4 @@
-"""Who is told of the progress of a run: nobody, a function, or a person at a terminal or in a notebook."""
+"""Progress of a run: not reported, passed to a function, or shown in a terminal or a notebook."""
 
 from __future__ import annotations
 

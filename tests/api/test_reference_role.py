@@ -22,7 +22,7 @@ SMALL = {"workers": 1, "page": False}
 
 
 def _spoken(folder, halves=False):
-    """The texts of Seed-TTS' miniature, said by the right voice; the prompts are other utterances."""
+    """The texts of Seed-TTS' miniature, spoken by the right voice; the prompts are other utterances."""
     for n in range(3):
         _, audio = clips()[n - 1]
         samples = audio.samples[:, : audio.num_samples // 2] if halves else audio.samples

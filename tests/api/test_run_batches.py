@@ -1,4 +1,4 @@
-"""Benchmarks asked in batches: submitted by one call, collected by the next, and never submitted twice."""
+"""Benchmarks in batches: submitted by one call, collected by the next, and never submitted twice."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def define(tmp_path):
 
 @pytest.fixture
 def ask(tmp_path, models):
-    """Runs with the test's model; returns the outcome and which questions were asked by this call."""
+    """Runs with the test's model; returns the outcome and the questions that this call sent."""
 
     def run(benchmark, kind="Echo", model=None, out="out", **settings):
         log = tmp_path / "log"

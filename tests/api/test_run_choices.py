@@ -57,7 +57,7 @@ FIXED = [{"id": "f0", "q": "Which?", "c": ["the right one", "all of the above"],
 
 @pytest.fixture
 def ask(own_benchmark):
-    """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
+    """Runs with the test's model; returns the run's folder and the requests of this call."""
 
     def run(out="out", rows=(*THREE, *TWO, *FIXED), definition=(), options=(), **settings):
         (own_benchmark.folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))

@@ -226,7 +226,7 @@ def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
         assert not np.array_equal(another, samples) and any(
             np.array_equal(another, other) for other in options.values()
         )
-    # Tones of 0.1 s have no pieces, which is said of each.
+    # Tones of 0.1 s cannot be cut into segments, which each row's reason states.
     assert not output["shuffled", 0]
 
 
@@ -311,7 +311,7 @@ def test_a_control_may_come_later_and_is_reported_to_the_run_next_to_it(ask, ser
         } == {"right", "wrong", "failed"}
     assert "Beyond the controls" in (folder / "report.html").read_text("utf-8")
     ask(sound="noise")
-    assert len(served[0].seen) == requests  # nothing is asked twice
+    assert len(served[0].seen) == requests  # nothing is sent twice
 
 
 def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, of_reader, tmp_path):

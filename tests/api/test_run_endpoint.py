@@ -438,7 +438,7 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
 
 
 def test_several_judges_are_called_at_once(rated, tmp_path):
-    """Each judge answers its first request only when the other one has been asked too."""
+    """Each judge answers its first request only after the other one has received one too."""
     (tmp_path / "pair.py").write_text(
         """
 import asyncio
@@ -470,7 +470,7 @@ class Two(One):
 
 
 def test_verdicts_count_for_the_limit_of_cost(rated, server, tmp_path):
-    """Three answers and three verdicts of one dollar each: the limit is the command's, whoever is asked."""
+    """Three answers and three verdicts of one dollar each: the limit is the command's, for model and judge together."""
     served, url = server
     judge = judge_file(tmp_path / "dear.yaml", url)
     price = {"input": 50_000, "output": 100_000, "date": "2026-11-22"}

@@ -1,4 +1,4 @@
-"""A file of twenty minutes, joined from recordings, asked about in parts: nothing is lost, and what is cut is told."""
+"""A file of twenty minutes, joined from recordings and sent in segments: nothing is lost, and cuts are reported."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ DEFINITION = {
 
 @pytest.fixture
 def ask(own_benchmark):
-    """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
+    """Runs with the test's model; returns the run's folder and the requests of this call."""
     rows = "".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(20))
     (own_benchmark.folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
     (own_benchmark.folder / "rows.jsonl").write_text(rows)

@@ -45,7 +45,7 @@ def finished(tmp_path_factory):
 
 
 class Retained:
-    """A service that keeps what it is told."""
+    """A service that keeps its messages."""
 
     def __init__(self) -> None:
         self.messages, self.closed = [], False

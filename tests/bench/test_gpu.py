@@ -1,4 +1,4 @@
-"""The command for a machine with a GPU: what cannot be said here is named, and no step holds up the others."""
+"""The command for a machine with a GPU: steps that need a GPU are named, and no step holds up the others."""
 
 from __future__ import annotations
 

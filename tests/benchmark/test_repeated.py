@@ -1,4 +1,4 @@
-"""Rows of a benchmark that are one question under several ids: said, and one unit of the interval."""
+"""Rows of a benchmark that are one question under several ids: noted, and one unit of the interval."""
 
 from __future__ import annotations
 
@@ -121,6 +121,6 @@ def test_questions_without_their_sound_repeat_none(output):
 
 
 def test_questions_that_lack_a_second_sound_repeat_none(output):
-    # Without the second sound they were not asked, and the record names their first.
+    # Without the second audio no request was sent, and the record names the first.
     out, entry = output([(0, n) for n in range(3)] + [(0, None)] * 37, ["audio", "other_audio"])
     assert "repeat a question" not in out and entry.units == 3

@@ -51,7 +51,7 @@ DAMAGES: list[Callable[[dict[str, Any]], object]] = [
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_summary_is_named(summary: Path, damage: Callable[[dict[str, Any]], object]) -> None:
-    """Every part of a summary that the overview needs is asked for in one sentence that names the file."""
+    """Every part of a summary that the overview needs is required by one message that names the file."""
     outcome = RunOutcome(summary.parents[2], {})
     write_overview(outcome)
     held = json.loads(summary.read_text("utf-8"))

@@ -113,7 +113,7 @@ def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good
     for metric in ("stoi", "estoi", "pesq_wb"):
         assert scores["opus-12k", "short", metric].status == "undefined", metric
     assert scores["opus-12k", "no text", "wer[pocketsphinx]"].status == "refused"
-    # Where the text has no words, those that are heard are errors.
+    # Where the text has no words, those of the transcript are errors.
     output = scores["opus-12k", "no words", "wer[pocketsphinx]"]
     assert (output.status, output.denominator) == ("ok", 0) and output.numerator == output.detail["insertions"] > 0
     for id in ("no text", "no words"):

@@ -37,7 +37,7 @@ open(os.environ["CODEC_BENCH_TEST_SOCKETS"] + ".refused", "a").write("x")
 
 @pytest.fixture(scope="module", params=[3, pytest.param(14, marks=pytest.mark.long)])
 def utterances(request) -> int:
-    """How many the demo takes: fewer, or as many as it takes unless told otherwise."""
+    """How many the demo takes: fewer, or as many as it takes by default."""
     return request.param
 
 

@@ -299,7 +299,7 @@ def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command
 
 def test_scores_are_created_elsewhere_without_the_model_and_again(server, mirror, command):
     code, out, _ = command(*asking(server, mirror), "--phase", "answers")
-    assert (code, primary(out)["n"]) == (3, 0)  # two rows cannot be asked
+    assert (code, primary(out)["n"]) == (3, 0)  # two rows cannot be sent
     requested = server.requested
     shutil.copytree("run", "copied")
     shutil.rmtree("run")
@@ -389,7 +389,7 @@ def test_a_key_that_is_missing_is_one_sentence_for_several_benchmarks(mirror, co
     assert not Path("keyless").exists()
     requested = command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers")
     assert requested[0] == 2 and not Path("runs").exists()
-    # A record that was begun before is kept.
+    # A record that was started before is kept.
     retained = Path("keyless") / NAME / "gpt-audio"
     with closing(AnswerWriter(retained, {})):
         pass

@@ -61,7 +61,7 @@ def transcribe(samples):
 
 
 class Server(LocalServer):
-    """Chat completions as OpenAI defined them, from a table of what it may be asked.
+    """Chat completions as OpenAI defined them, from a table of expected requests.
 
     The model `answers` looks up the words and the sound that it is sent; the model `judge` gives the best verdict to
     every answer but the wrong ones, in the form that the rubric asks for.
@@ -228,7 +228,7 @@ def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, t
     server.requests.clear()
     code, out, err = command(*options)
     assert code == 3, err
-    assert 0 < len(server.requests) < all_of_it  # questions that are in the record are not asked again
+    assert 0 < len(server.requests) < all_of_it  # questions that are in the record are not sent again
     assert numbers(out) == numbers(complete)
 
 
@@ -249,7 +249,7 @@ def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_pa
     for row in rows:
         entry = row["metrics"][row["primary"]]
         assert entry["n"] + entry["failed"] == 2
-        # The only failures are rows without sound: the model answered everything that it was asked.
+        # The only failures are rows without sound: the model answered all requests.
         assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}
         with closing(open_run(tmp_path / "once" / row["benchmark"] / "tiny")) as run:
             text |= {exchange.answer.text for exchange in exchanges(run) if exchange.answer.status == "ok"}
@@ -271,7 +271,7 @@ def test_the_recognition_sets_of_a_suite_with_a_recogniser(mirror, command, tmp_
         entry = row["metrics"][row["primary"]]
         assert entry["n"] + entry["failed"] == 2
         assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}, name
-    # The answers are tones, so the recogniser hears words that nobody said, or none.
+    # The answers are tones, so the recogniser returns random words, or none.
     assert all(
         row["metrics"][row["primary"]]["value"] > 0.5 for row in rows.values() if row["metrics"][row["primary"]]["n"]
     )

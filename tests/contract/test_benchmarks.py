@@ -1,4 +1,4 @@
-"""Every benchmark on a miniature of its data: opened the way the real data is, asked, post-processed and scored."""
+"""Every benchmark on a miniature of its data: opened the way the real data is, answered, post-processed and scored."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ CHECKED = [
 UPSTREAM = list(
     csv.DictReader((Path(__file__).parents[1] / "golden" / "ultraeval_audio_datasets.csv").open(encoding="utf-8"))
 )
-# Where UltraEval-Audio's reference is the prompt's sound or an id, ours is the text to be said; the sound is the
+# Where UltraEval-Audio's reference is the prompt's sound or an id, ours is the text to be spoken; the sound is the
 # question's.
 OTHER_REFERENCE = {
     "WavPath": "text",  # Seed-TTS-Eval, MiniMax
@@ -172,7 +172,7 @@ def test_questions_of_the_miniature(name, questions_of):
         and "text" not in benchmark.data.columns
         and benchmark.data.layout == "table"
     ):
-        assert any(question.references == () for question in good)  # a row that can be asked but not scored
+        assert any(question.references == () for question in good)  # a row that can be answered but not scored
     # One row of each split has no sound (or no text, if there is no sound to begin with). It is still counted.
     assert bad or "audio" in benchmark.data.optional
     assert all(question.problem.startswith(("the row has no", "the story 'story4' has no")) for question in bad)
@@ -233,7 +233,7 @@ def test_prompts_for_a_text_model_and_for_a_synthesiser(name, questions_of):
         )
     if benchmark.kind == "generation":
         fields = benchmark.prompt_for(SPEAKER).render(question).fields
-        if "source_audio" in question.fields:  # in voice conversion the words are heard
+        if "source_audio" in question.fields:  # in voice conversion the words are in the audio
             assert fields["audio"] is question.fields["source_audio"] and fields["prompt_audio"] is question.audio
             return
         assert fields["text"] == question.fields["text"] == question.references[0]
@@ -257,7 +257,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
             continue
         if (
             metric.sound_metrics or metric_name == "withheld"
-        ):  # heard sounds are tried in test_runs.py; withheld answers have no number
+        ):  # transcripts are tried in test_runs.py; withheld answers have no number
             continue
         chain = load_steps(actual if actual is not None else [*prompt.process, *benchmark.process])
         right = _values(metric, chain, questions, [miniature.right_answer(q, prompt) for q in questions])
@@ -267,7 +267,7 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
         best = metric.range[1] if metric.higher_is_better else metric.range[0]
         if not metric.whole_set and not metric_name.startswith("meteor"):
             assert right == pytest.approx([best] * len(right)), metric_name
-        if "first-option-a" not in str(actual):  # the published default: A, whatever is said
+        if "first-option-a" not in str(actual):  # the published default: A, whatever the answer
             for good, *others in zip(right, wrong, empty):
                 worse = [
                     other is None or (good > other if metric.higher_is_better else good < other) for other in others

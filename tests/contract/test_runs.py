@@ -31,7 +31,7 @@ REQUESTS = [name for name in NAMES if name not in CODECS]
 def one_of_each(names):
     """Few benchmarks that have every prompt, layout, step, metric and language.
 
-    Those that differ in their columns alone are read, asked and scored in test_benchmarks.py.
+    Those that differ in their columns alone are read, answered and scored in test_benchmarks.py.
     """
     values = {}
     for name in names:
@@ -199,7 +199,7 @@ def test_cloned_voices_are_scored(target, tmp_path, embedded_clip):
     good = [q for q in questions if q.problem is None]
     wer = list(built.scores("perfect", "wer[pocketsphinx]"))
     assert len(wer) == len(questions) and sum(s.status == "ok" for s in wer) == len(good)
-    # The recording does not contain the words that were asked for, and the recogniser hears its words.
+    # The recording does not contain the requested words, and the recogniser transcribes its words.
     assert all(s.value > 0.5 for s in wer if s.status == "ok")
     assert all(
         len(set(s.detail["hypothesis"].split()) & set(embedded_clip.text.lower().split())) >= 2
@@ -248,12 +248,12 @@ def test_a_role_is_played_over_rounds_and_recognised_as_a_whole(target, tmp_path
     scores = {s.id: s for s in built.scores("perfect", "rating[speech-role]") if s.status == "ok"}
     assert {id: s.value for id, s in scores.items()} == {
         q.id: len(q.fields["audio"]) for q in requests
-    }  # what it heard
+    }  # its transcript
     assert {len(s.detail["verdicts"]) for s in scores.values()} == {8}
 
 
 def test_the_emotion_that_is_recognised_in_spoken_answers_counts(target, tmp_path, monkeypatch):
-    """The network was taught what each voice sounds like; every answer is said with the same
+    """The network was trained on each voice; every answer is spoken with the same
     words and in a sad voice.
     """
     weights, modules = tmp_path / "weights", tmp_path / "modules"

@@ -31,7 +31,7 @@ SEED = 5
 
 
 class Judge(BaseHTTPRequestHandler):
-    """Verdicts that follow from what is asked: a rating, a pair of ratings, or the letter of an option, and now and
+    """Verdicts that follow from the request: a rating, a pair of ratings, or the letter of an option, and now and
     then prose.
     """
 

@@ -123,7 +123,7 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 
 class Hub:
-    """A server with data sets, as far as `huggingface_hub` and `datasets` ask for them; it keeps what it was asked."""
+    """A server with data sets, as far as `huggingface_hub` and `datasets` ask for them; it keeps its requests."""
 
     def __init__(self) -> None:
         self.repos: dict[str, dict[str, dict[str, bytes]]] = {}

@@ -43,7 +43,7 @@ def numbers(run):
 
 @pytest.fixture
 def same():
-    """Asserts that two runs hold the same scores, to the last bit unless told otherwise."""
+    """Asserts that two runs hold the same scores, to the last bit by default."""
 
     def check(a, b, relative=0.0):
         left, right = numbers(a), numbers(b)

@@ -137,7 +137,7 @@ def test_merged_parts_carry_the_flags_of_one_machine(run_it, flagged, checked, t
 def test_a_part_that_could_report_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):
     """One machine checks a codec with the first four sounds.
 
-    Here these are silent, so that no delay can be told from them.
+    Here these are silent, so that they show no delay.
     """
     quiet = [Sample(f"q{n}", str(tmp_path / f"q{n}.wav")) for n in range(4)]
     for sample in quiet:

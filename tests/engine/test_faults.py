@@ -64,7 +64,7 @@ def calm(undisturbed) -> dict:
 def finished(folder) -> int:
     try:
         return open_run(folder).counts()["finished"]
-    except Exception:  # not begun, or in the middle of being made: nothing is finished
+    except Exception:  # not started, or in the middle of being made: nothing is finished
         return 0
 
 

@@ -155,7 +155,7 @@ def test_a_worker_that_hangs_ends_with_the_process_that_started_it(tmp_path):
     parent.kill()
     parent.wait()
     stat = Path("/proc", loads.read_text(), "stat")
-    with suppress(OSError):  # once it is gone; or it has ended, and nobody has asked how
+    with suppress(OSError):  # once it is gone; or it has ended, and nobody has waited for it
         while " Z " not in stat.read_text():
             time.sleep(0.05)
 

@@ -42,7 +42,7 @@ def test_a_device_is_busy(precision, least, count, faults):
 
 
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
-    # The time of the main process is left out, so that this does not depend on how fast the machine is.
+    # The time of the main process is excluded, so that this does not depend on how fast the machine is.
     monkeypatch.setattr(simulated_device.VirtualPool, "_tick", lambda self: None)
     one, four = (simulate(Run(1000, "half", devices)) for devices in (1, 4))
     assert one.wall_s / four.wall_s >= 3.5

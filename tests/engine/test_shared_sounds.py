@@ -74,7 +74,7 @@ def test_known_speakers_stay_the_units(run_it, tmp_path, sounds):
 
 
 def test_a_copy_is_seen_across_shards(run_it, tmp_path, sounds):
-    """What each shard heard is in its record, so that the merged run knows the copies."""
+    """Each shard records its audio, so that the merged run knows the copies."""
     requested = {"codec": "g711-ulaw", "data": str(written(tmp_path / "often", sounds * 2)), "metrics": "snr"}
     shards = [run_it(**requested, out=f"shard{k}", shard=f"{k}/2").folder for k in (1, 2)]
     merged, complete = merge(parts=shards, out=tmp_path / "merged"), run_it(**requested, out="whole")
@@ -95,7 +95,7 @@ def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_
         os.utime(file, ns=(held.st_atime_ns, held.st_mtime_ns))
     other = run_it(**requests, data=str(data), out="b")
     assert first.meta["data"]["fingerprint"] == other.meta["data"]["fingerprint"]
-    # Two runs of one second are two runs of a site, since their beginnings are told to the millisecond.
+    # Two runs of one second are two runs of a site, since their start times are stored to the millisecond.
     assert any(datetime.fromisoformat(run.meta["started"]).microsecond for run in (first, same, other))
     one, two, three = data_sets([first, same, other])
     assert one == two != three and three.endswith("(other sounds)")
@@ -131,7 +131,7 @@ def test_a_run_with_sounds_that_could_not_be_read_or_are_not_there_yet_finds_its
     assert put["whole"] == put["part"] | {"sounds": put["whole"]["sounds"]}
     assert put["whole"]["key"] == put["empty"]["key"] != put["other"]["key"] == put["other part"]["key"]
     assert (put["whole"]["title"], put["other"]["title"]) == ("data", "data (other sounds)")
-    # Who heard a whole set has the same address in every order.
+    # A run of the whole set has the same address in every order.
     assert assign_boards(entries[2:3])[0]["board"]["key"] == put["other"]["key"]
 
 

@@ -1,4 +1,4 @@
-"""What the rows of a run are called, how codecs are asked for, and which two entries are one thing."""
+"""Names of a run's rows, requests for codecs, and entries that are the same."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_activations_are_the_references(network, signals):
     make, reference, name = network
     result = make().compute(signals)
     long = noisy(481_003)
-    if name == "ttsds2-whisper":  # the end of a longer signal is not heard
+    if name == "ttsds2-whisper":  # the end of a longer signal is cut
         result, signals = [*result, *make().compute([long])], [*signals, long]
     for ours, signal in zip(result, signals, strict=True):
         theirs = reference(as_in_a_set(signal, 16_000))

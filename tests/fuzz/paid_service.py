@@ -27,7 +27,7 @@ UNION SELECT id, json_array_length(answers) FROM turns
 
 
 def part_behind_bar(question: str, messages: list[dict[str, Any]]) -> str:
-    """What the service says if it is not told otherwise: the end of the question."""
+    """The default reply of the service: the end of the question."""
     return question.rpartition("|")[2].strip()
 
 
@@ -69,7 +69,7 @@ class Service:
                     self.send_header("Content-Length", str(len(data)))
                     self.end_headers()
                     self.wfile.write(data)
-                except OSError:  # who asked was killed
+                except OSError:  # the client was killed
                     self.close_connection = True
 
             def log_message(self, *_: object) -> None:
@@ -91,7 +91,7 @@ class Service:
                     held |= {(question, n + 1) for question, rounds in db.execute(HELD) for n in range(rounds)}
         dropped = len(self.sent - held)
         counts["paid answers lost in flight"] += dropped
-        self.sent &= held  # what is lost is asked again
+        self.sent &= held  # what is lost is sent again
         if dropped > SLOTS:
             raise AssertionError(
                 f"{dropped} answers that were sent are not in the record, and {SLOTS} were in flight at most"

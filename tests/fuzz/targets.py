@@ -643,7 +643,7 @@ class Clusters(Target):
 
 
 class Alignments(Target):
-    """When phones are said: TextGrid files, CTM and JSON."""
+    """Times of phones: TextGrid files, CTM and JSON."""
 
     seeds = (
         b'File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\nxmax = 0.5\ntiers? <exists>\nsize = 1\n'
@@ -658,7 +658,7 @@ class Alignments(Target):
     )
 
     def run(self, data: bytes, rng: random.Random) -> None:
-        """Reads the phones, and asks which are said."""
+        """Reads the phones and their times."""
         from codec_bench.data.alignments import read_alignments
 
         suffix = ".json" if data[:1] == b"{" else ".TextGrid" if b"ooText" in data else ".ctm"

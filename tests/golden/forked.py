@@ -3,10 +3,10 @@ each time.
 
     pool.subprocess = forked.Started({**os.environ, ...})     # once in a process of tests
 
-The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked
-for. A worker gets the environment, the folder and the outputs that it is started with. What libraries read while they
-are imported must be as it was in the server: in another environment, a worker is started as the product starts it, and
-so is every other program.
+The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was
+queried. A worker gets the environment, the folder and the outputs that it is started with. What libraries read while
+they are imported must be as it was in the server: in another environment, a worker is started as the product starts
+it, and so is every other program.
 
 `pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, `run([sys.executable, "program.py"])` a
 program; their workers are forked, too. Commands that tests start in other ways start their workers as the product does.
@@ -52,7 +52,7 @@ IMPORTED = (
     "resemblyzer", "scipy.signal", "scipy.stats",
     "silero_vad", "soundfile", "soxr", "torch", "transformers.modeling_utils",
 )  # fmt: skip
-"""What commands and workers import beside the package. A package that is not installed is left out."""
+"""What commands and workers import beside the package. A package that is not installed is skipped."""
 NOT_IMPORTED = ("codec_bench.apps.profiling", "codec_bench.apps.serving.ray")
 """By the first, a codec of the tests knows whether it is profiled; the second needs a package of its own."""
 FORK_SAFE = {"jemalloc_bg_thd"}
@@ -331,7 +331,7 @@ def serve(requested: socket.socket) -> None:
             if answer == 0:
                 requested.close()
                 act(command if "command" in question else work, question, *files)
-            with suppress(OSError):  # the worker did so itself: whoever asked may end its group from now on
+            with suppress(OSError):  # the worker did so itself: its client may end its group from now on
                 os.setpgid(answer, answer)
         for file in files:
             os.close(file)
@@ -368,7 +368,7 @@ def act(program: Callable[..., None], question: dict[str, Any], *files: int) -> 
 
 
 def become(question: dict[str, Any], out: int, err: int) -> None:
-    """Takes the environment, the folder and the outputs of the process that was asked for."""
+    """Takes the environment, the folder and the outputs of the requested process."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()

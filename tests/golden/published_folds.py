@@ -131,7 +131,7 @@ def _air_chat(rows: Sequence[Row]) -> Values:
 
 def _instruct_tts(rows: Sequence[Row]) -> Values:
     """For each type the share of true verdicts among the valid ones. In the average, a type without valid verdicts
-    counts as 0, and a type without rows is left out."""
+    counts as 0, and a type without rows is excluded."""
     values: Values = {}
     shares = []
     for kind in INSTRUCTION_TYPES:
@@ -151,7 +151,7 @@ def _instruct_tts(rows: Sequence[Row]) -> Values:
 def _weighted(rows: Sequence[Row]) -> Values:
     """The mean of every numeric column of the first row, weighted by `word_count`.
 
-    A missing value is left out with its weight.
+    A missing value is excluded with its weight.
     """
     values: Values = {}
     weights = [row["word_count"] for row in rows]
@@ -166,7 +166,7 @@ def _weighted(rows: Sequence[Row]) -> Values:
 
 
 def _chat_groups(rows: Sequence[Row]) -> Values:
-    """Takes rows with `task_name`, `first` and `second`. Rows whose judge's line could not be read are left out."""
+    """Takes rows with `task_name`, `first` and `second`. Rows whose judge's line could not be read are excluded."""
     values: Values = {}
     for group, names in CHAT_GROUPS.items():
         read = [row for row in rows if row["task_name"] in names and row.get("first") is not None]
@@ -182,7 +182,7 @@ def _chat_groups(rows: Sequence[Row]) -> Values:
 
 
 def _foundation(rows: Sequence[Row]) -> Values:
-    """Takes rows with `task_name` and `correct`. Rows in which no option could be read (None) are left out."""
+    """Takes rows with `task_name` and `correct`. Rows in which no option could be read (None) are excluded."""
     values: Values = {}
     for name in dict.fromkeys(row["task_name"] for row in rows):
         read = [row["correct"] for row in rows if row["task_name"] == name and row["correct"] is not None]

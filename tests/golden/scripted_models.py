@@ -1,4 +1,4 @@
-"""Models as tests use them: one that is told what to say, and how any model is asked."""
+"""Models as tests use them: one with scripted answers, and requests to any model."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Recording(Model):
 
 
 class Logged(Model):
-    """Writes each text that it is asked into a file, as one line, and stops after some answers if told."""
+    """Writes the text of each request into a file, as one line; `stop_after` may end it after some answers."""
 
     def __init__(self, log: str, stop_after: int = 0) -> None:
         self.log, self.left = log, stop_after or 10**9
 
     def output(self, request: Request) -> str:
-        """The text that it is asked.
+        """The text of the request.
 
         Raises:
-            UserError: it has given as many answers as it was told to.
+            UserError: it has given the configured number of answers.
         """
         if self.left == 0:
             raise UserError("the power is off")

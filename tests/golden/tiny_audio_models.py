@@ -2,7 +2,7 @@
 
 Architectures, special tokens and chat templates have the published form; sizes, words and weights have not. Random
 weights as a class initialises them write one token for ever, whatever they hear. So weights are as large as their
-fan-in asks for, which makes what is heard decide, and the end wins now and then.
+fan-in asks for, which makes the input audio decide, and the end wins now and then.
 """
 
 from __future__ import annotations

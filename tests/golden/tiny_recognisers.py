@@ -88,7 +88,7 @@ DETAILS = (
 
 
 def write_canary(folder, *, seed=5, ends=1.3):
-    """A Canary. Its languages are told as letters, two each."""
+    """A Canary. Its prompt has languages as letters, two each."""
     from transformers import CanaryConfig, CanaryForConditionalGeneration, ParakeetFeatureExtractor
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ COHERE = [
 
 
 def write_cohere_asr(folder, *, seed=5, ends=1.3):
-    """A Cohere Transcribe: Parakeet's encoder, and a decoder that is told the language of five."""
+    """A Cohere Transcribe: Parakeet's encoder, and a decoder whose prompt has one of five languages."""
     from transformers import (
         CohereAsrConfig,
         CohereAsrFeatureExtractor,
@@ -300,7 +300,7 @@ def write_nemotron_asr_streaming(folder, *, seed=3):
 
 
 def write_nemotron3_5_asr(folder, *, seed=4):
-    """A Nemotron 3.5 ASR, which is told a language or `auto`, and writes a tag now and then."""
+    """A Nemotron 3.5 ASR, which takes a language or `auto`, and writes a tag now and then."""
     from transformers import Nemotron3_5AsrConfig, Nemotron3_5AsrForRNNT, Nemotron3_5AsrProcessor, ParakeetTokenizer
 
     def build(front, sizes):

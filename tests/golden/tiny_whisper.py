@@ -3,7 +3,7 @@
 The architecture, the special tokens and their order are the published ones; sizes, words and weights are not. Random
 weights would loop until the bound, so three things are arranged: special tokens other than the end never win
 (faster-whisper takes timestamps that come in spite of `<|notimestamps|>` for cuts), the end wins now and then, and the
-encoder is turned up so that what is heard decides.
+encoder is turned up so that the input audio decides.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def features(n_mels: int) -> dict[str, int]:
 
 
 def write_converted(folder: Path, *, quantization: str | None = None, **options: Any) -> Path:
-    """Writes a checkpoint in CTranslate2's layout, in float32 or as asked; `options` as of `write_transformers`."""
+    """Writes a checkpoint in CTranslate2's layout, in float32 or another type; `options`: of `write_transformers`."""
     from ctranslate2.converters import TransformersConverter
 
     source = folder.with_name(folder.name + "-transformers")

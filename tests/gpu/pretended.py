@@ -217,7 +217,7 @@ class _Device(TorchDispatchMode):
         """A copy, which may go from one place to the other."""
         onto = function._schema.name.endswith("copy_")
         source, to = (args[1], args[0].device) if onto else (args[0], requests or args[0].device)
-        # As torch does: a copy whose target is made for it goes to pinned memory if it is told not to wait.
+        # As torch does: a copy whose target is made for it goes to pinned memory with `non_blocking`.
         free = bool((*args[2:], kwargs.get("non_blocking", False))[0] if onto else kwargs.get("non_blocking", False))
         options = {key: value for key, value in kwargs.items() if key != "device"}
         if to.type == "cpu" and isinstance(source, There):

@@ -47,7 +47,7 @@ class _Buffer:
     """A tensor that a launch was given, and the range of addresses that stands for it.
 
     Attributes
-        address: of its first number, as the kernel is told. size: bytes up to the end of its last number.
+        address: of its first number, as passed to the kernel. size: bytes up to the end of its last number.
     """
 
     name: str

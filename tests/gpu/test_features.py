@@ -99,7 +99,7 @@ def whisper(folder):
 
 
 class Recording:
-    """A recogniser that is told one language for every signal."""
+    """A recogniser that takes one language for every signal."""
 
     def __init__(self, feature, language):
         self.load, self._feature, self._language = feature.load, feature, language
@@ -283,7 +283,7 @@ WRITE_TEXT = {
 TRANSDUCERS = {"nemotron-3.5-asr-streaming-0.6b"}
 """Of transformers, which waits three times for every token and blank, once for an index that it uploads."""
 STEPS = {"kyutai-stt-2.6b-en", "voxtral-mini-4b-realtime-2602"}
-"""As what writes text, with two uploads more: transformers tells by numbers which window the codec has heard."""
+"""As what writes text, with two uploads more: transformers passes the codec's windows as numbers."""
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}
 """Uploads of FunASR's own code, from memory that is not pinned: masks and positions."""
 OF_LENGTHS = (
@@ -294,7 +294,7 @@ OF_LENGTHS |= (
     | STEPS
     | {"aasist", "auto-att", "distillmos", "noresqa-frames", "spoken-language", "squim", "squim-frames", "whisper-tiny"}
 )
-"""Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
+"""Features whose shapes follow from the lengths or from the audio: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4, "singmos-v1": 1e-4}
 """Where not `TOLERANCE`: the small Whisper's logits are in the hundreds; the small SingMOS's score is near 0."""
 ON_THE_CPU = {name for name in features.TABLE if features.REGISTRY.resolve(name).where == "cpu"}
@@ -371,7 +371,7 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     first = feature.compute(signals if name in OF_FUNASR else signals[:1])
     assert_same(first, expected[: len(first)], tolerance)
     there.reset()
-    # s3prl's own code is asked for every length by itself, and looks at every signal.
+    # s3prl's own code runs for every length by itself, and looks at every signal.
     uploads = 3 * len(set(LENGTHS))
     other = (
         {"more_waits": len(signals) + uploads, "more_uploads": uploads, "blocking": uploads}

@@ -103,7 +103,7 @@ def test_compiled_path_is_the_specified_one(reference, estimate, whole_bytes):
 
 
 def test_division_is_specified_for_near_copies_too(rng):
-    # Sequences that are almost equal have narrow bands, in which cells are left out.
+    # Sequences that are almost equal have narrow bands, in which cells are skipped.
     for _ in range(60):
         reference, estimate = random_pair(rng, 300, (2, 3, 30))
         for whole_bytes in (0, 60, 400):

@@ -1,4 +1,4 @@
-"""Triton is used where a first launch worked; elsewhere torch computes, and the reason is said once."""
+"""Triton is used where a first launch worked; elsewhere torch computes, and the reason is reported once."""
 
 from __future__ import annotations
 

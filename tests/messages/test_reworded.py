@@ -15,7 +15,7 @@ from codec_bench.engine import pool
 
 
 def ran(folder: Path, reworded: bool):
-    """What is decided and what is said, in processes that have the sentences as they are or reworded."""
+    """Decisions and messages, in processes that have the sentences as they are or reworded."""
     folder.mkdir()
     first = folder / "first.py"
     first.write_text(reworded_runs.REWORDED if reworded else "")

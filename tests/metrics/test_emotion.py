@@ -1,4 +1,4 @@
-"""What is heard of emotion against its definition, and what has no value."""
+"""The predicted emotion against its definition, and audio without a value."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
 
 
 SILENCE = [("", "three more words"), ("[noise] uh", "hello there"), ("[music]", ""), ("", "um")]
-"""References without a word, by the text or by the rule, and what was heard there: five words in all."""
+"""References without a word, by the text or by the rule, and their transcripts: five words in all."""
 
 
 @pytest.mark.parametrize("name", ["wer[pocketsphinx]", "cer[pocketsphinx]"])
@@ -158,7 +158,7 @@ def test_words_recognised_in_silence_are_errors_among_no_words(name):
     assert [s.detail.get("flag") for s in silent] == [HALLUCINATED, HALLUCINATED, None, None]
     assert not any("flag" in s.detail for s in scores[: len(TEXT)])
     assert ratio(silent) is None, "no rate over no words at all"
-    # Nothing bounds the words that may be heard in silence, and an empty transcript would be the best one.
+    # Nothing bounds the words that a transcript of silence may have, and an empty transcript would be the best one.
     assert metric.worst(text="[noise]", language="en") is None
     assert metric.worst(text=TEXT[0], language="en").value == 1
 

@@ -25,7 +25,7 @@ def nothing_fetched(tmp_path, monkeypatch):
 
 
 def expanded(*names, material=ENGLISH, start=None):
-    """The metrics of names, and what was said of them."""
+    """The metrics of names, and the messages about them."""
     with warnings.catch_warnings(record=True) as text:
         warnings.simplefilter("always", Note)
         result = expand_groups(list(names), material, start)

@@ -27,7 +27,7 @@ FEATURES = {"nisqa": "nisqa", "nisqa-mos-only": "nisqa[mos-only]", "nisqa-tts": 
 
 @pytest.fixture(scope="module")
 def signals(embedded):
-    """The signals that the program heard, checked by their energy."""
+    """The input signals of the program, checked by their energy."""
     by_id = {sample.id: audio for sample, audio in embedded}
     results = [prepare(by_id[clip["id"]], nisqa.RATE_HZ)[: clip["samples"]] for clip in EXPECTED["clips"]]
     for signal, clip in zip(results, EXPECTED["clips"], strict=True):

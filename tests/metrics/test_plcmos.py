@@ -99,7 +99,7 @@ def test_a_score_depends_on_the_seed_and_the_id_alone(tmp_path):
 
 
 def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
-    """On a CPU only equal lengths share a pass, so the network is asked itself, as a GPU asks it."""
+    """On a CPU only equal lengths share a pass, so the test calls the network itself, as on a GPU."""
     signals = [noisy(samples, samples) for samples in (SHORTEST, 16_000, 9001, 1537)]
     waves = torch.zeros(len(signals), 16_000)
     for row, signal in zip(waves, signals):

@@ -100,7 +100,7 @@ def test_a_copy_that_was_rounded_to_float32_has_no_value(gain, seed):
     assert CEILING_DB < 149 < rounding_db < 156
     result = score(reference, estimate)
     assert result.status == "undefined" and "rounding" in result.reason
-    # It is only rounding that is left out: a sixteen-bit copy of the same signal has its value.
+    # Only rounding is excluded: a sixteen-bit copy of the same signal has its value.
     coarse = np.round(scaled * 32768) / 32768
     true_db = 10 * np.log10((scaled**2).sum() / ((coarse - scaled) ** 2).sum())
     if np.abs(coarse).max() > 0.01:

@@ -1,4 +1,4 @@
-"""The metric gives the feature's score, only for English unless another variant is asked for."""
+"""The metric gives the feature's score, only for English unless another variant is requested."""
 
 from __future__ import annotations
 

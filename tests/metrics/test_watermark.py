@@ -50,7 +50,7 @@ def test_the_detector_is_the_packages(feature):
 
 
 def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
-    """On a CPU only equal lengths share a pass, so the network is asked itself, as a GPU asks it."""
+    """On a CPU only equal lengths share a pass, so the test calls the network itself, as on a GPU."""
     lengths = [clip["samples"] for clip in CLIPS]
     waves = torch.full((len(lengths), max(lengths)), 0.7)  # what lies beyond an end must not matter
     for row, length in zip(waves, lengths):

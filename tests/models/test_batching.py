@@ -19,7 +19,7 @@ RATE = 16_000
 
 
 class Counting(BatchModel):
-    """Answers with the number of samples it heard. It has memory for `room_s` padded seconds and fails on some ids."""
+    """Answers with the number of its input samples. It has memory for `room_s` padded seconds and fails on some ids."""
 
     def __init__(self, *, room_s=1e9, bad=(), batch_s=60.0, device="cpu", **info):
         self.info = ModelInfo("counting", **info)

@@ -1,4 +1,4 @@
-"""A cascade asks its language model about what its recogniser heard, and about nothing else."""
+"""A cascade passes its recogniser's transcript to its language model, and nothing else."""
 
 from __future__ import annotations
 

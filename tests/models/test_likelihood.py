@@ -1,4 +1,4 @@
-"""How likely a model finds two sounds: what it is given, what it may give back, and who is not asked at all."""
+"""How likely a model finds two sounds: its input, valid results, and models without likelihoods."""
 
 import asyncio
 import io

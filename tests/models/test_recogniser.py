@@ -1,4 +1,4 @@
-"""A recogniser used as a model answers with the feature's transcript, in the language that is asked for."""
+"""A recogniser used as a model answers with the feature's transcript, in the requested language."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INFO = ModelInfo("heard", inputs=("audio",), reads="fields")
 
 
 class Recording(Feature):
-    """Says which language it was told, and how long the signal was."""
+    """Returns the requested language and the length of the signal."""
 
     name, rate_hz, reads_language, batch_s = "told", 8_000, True, 12.0
     protocol = "told-1"

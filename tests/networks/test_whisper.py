@@ -42,7 +42,7 @@ def test_windows_are_encoded_as_by_transformers(both):
 
 
 class Counted(TorchDispatchMode):
-    """Counts what is asked of the device, without views of memory."""
+    """Counts the operations on the device, without views of memory."""
 
     def __init__(self):
         super().__init__()

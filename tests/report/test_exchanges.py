@@ -1,4 +1,4 @@
-"""The page of a benchmark in a real browser: an opened sample tells what was asked, answered, heard and judged."""
+"""The page of a benchmark in a real browser: an opened sample shows request, answer, transcript and verdict."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_a_question_that_was_answered_in_text_is_recognised_with_nothing_to_comp
     assert "question of 1.00 s" in texts(browser, "#detail .detail-title small")[0]
     assert browser.get_log("browser") == []
     assert len(texts(browser, "#sample-table .speaker-icon")) == 1
-    # The other question had no sound: nothing is said to be missing, of it or of the answer.
+    # The other question had no sound: the page reports no missing audio, of it or of the answer.
     opened(browser, pages / "one.html", "test/0")
     assert texts(browser, "#detail .track, #detail .silent, #play") == []
 

@@ -56,7 +56,7 @@ def build(tmp_path):
 
 
 def written(run, form, tmp_path, **chosen):
-    """What the file holds, and the metrics that were left out."""
+    """What the file holds, and the excluded metrics."""
     out = tmp_path / f"{form}.yaml"
     left = export_hugging_face(run, form, out, **chosen)
     return yaml.safe_load(out.read_text("utf-8")), left

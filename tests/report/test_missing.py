@@ -1,4 +1,4 @@
-"""Systems that lack values for different samples: what is told beside their own values, the same in every table."""
+"""Systems that lack values for different samples: the note next to their own values, the same in every table."""
 
 from __future__ import annotations
 

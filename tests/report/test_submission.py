@@ -52,7 +52,7 @@ def test_the_file_is_complete_and_in_order(tmp_path, monkeypatch):
     ids = [question.id for question in load_benchmark("mmau-test").questions(mirror=tmp_path / "mirror")]
     assert [entry["id"] for entry in entries] == ids == [f"row-{index}" for index in range(6)]
     first = entries[0]
-    # The miniature has no column `split`; a field without a value is left out.
+    # The miniature has no column `split`; a field without a value is omitted.
     details = "id question choices dataset task category sub-category difficulty audio_id model_prediction"
     assert list(first) == details.split()
     assert first["model_prediction"] == "It is Two violins, says row-0."

@@ -61,7 +61,7 @@ def test_every_number_is_there_whole_in_any_width(summary, width):
 
 def test_missing_values_are_counted_where_they_are_missing(summary):
     text = render(summary_table(Summary.from_dict(summary), width=400), 400)
-    # Two items of mp3-24k failed: said once at the system, not again in each of its columns.
+    # Two items of mp3-24k failed: reported once at the system, not again in each of its columns.
     assert text.count("2 failed") == 1
     lines = text.splitlines()
     row = next(n for n, line in enumerate(lines) if line.split()[:1] == ["mp3-24k"])

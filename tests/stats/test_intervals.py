@@ -152,7 +152,7 @@ def test_clusters_are_sums_and_their_order_does_not_matter(rng):
 
 
 def test_items_without_words_add_their_errors(rng):
-    """Items with errors and no words, and with neither: against the formula, with every unit left out by hand."""
+    """Items with errors and no words, and with neither: against the formula, with every unit excluded by hand."""
     words = np.concatenate([rng.integers(3, 20, 12), np.zeros(9)]).astype(float)
     errors = np.concatenate([rng.gamma(1.5, size=12), [4, 1, 7, 0, 0, 0, 0, 0, 0]])
     ours = interval(errors, denominators=words)

@@ -189,7 +189,7 @@ def rows(values):
 
 @pytest.mark.parametrize("items", [3, 4, 5, 6])
 def test_exact_tests_of_few_items_find_nothing_whatever_the_data(items):
-    """All outcomes of a share are tried: none has a p below 0.05 exactly where it is said to be impossible."""
+    """All outcomes of a share are tried: none has a p below 0.05 exactly where it is reported as impossible."""
     outcomes = [np.array(one, float) for one in product((0, 1), repeat=items)]
     tests = [paired_test(np.ones(items), one) for one in outcomes]
     least = min(test.p for test in tests)

@@ -1,4 +1,4 @@
-"""How many questions of its benchmark a run holds, and why not all: told in the summary, in words, and in what other
+"""How many questions of its benchmark a run holds, and why not all: in the summary, in words, and in what other
 tools read.
 """
 

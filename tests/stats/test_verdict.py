@@ -166,7 +166,7 @@ def test_a_system_that_failed_does_not_shrink_the_samples_of_the_others(tmp_path
     assert entries["broken"].common.value is None and not entries["broken"].standing.compared
     assert "second" not in best(summary) or best(summary) == {"first", "second"}
     assert "broken is not compared: it has values for too few samples" in summary_notes(summary)
-    for wanting in ([None, *first[1:]], first):  # one lost sample of nineteen is left out for all
+    for wanting in ([None, *first[1:]], first):  # one lost sample of nineteen is excluded for all
         entries = column(
             summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", {"a": wanting, "b": second}))
         )

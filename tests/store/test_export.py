@@ -155,7 +155,7 @@ def benchmark_run(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="module")
 def silence_run(tmp_path_factory) -> Run:
-    """A run in which words are heard where the reference has none, beside items with words and a silent one."""
+    """A run with transcribed words where the reference has none, beside items with words and a silent one."""
     from codec_bench import evaluate
     from codec_bench.data import open_source
 

@@ -36,7 +36,7 @@ def test_loading_and_the_first_batch_have_words_and_no_estimate(clock):
 
 
 def steadily(progress, clock, first_s, last_s, done, each_s=1.0, **more):
-    """Reports one more item every `each_s` seconds; what the last report said, and how many items are done."""
+    """Reports one more item every `each_s` seconds; the text of the last report, and how many items are done."""
     words, second = "", first_s
     while second <= last_s:
         words = details(progress, clock, second, "running", done, **more)

@@ -1,4 +1,4 @@
-"""Ctrl-C: what is kept and the command that continues are said, without a traceback, at any
+"""Ctrl-C: messages name what is kept and the command that continues, without a traceback, at any
 moment and however often.
 """
 
@@ -81,7 +81,7 @@ def stopped(tmp_path):
 
 
 def continued(line, tmp_path):
-    """Runs the command that was said to continue; returns its messages."""
+    """Runs the printed command that continues; returns its messages."""
     program, *args = shlex.split(line.removeprefix("continue with: "))
     assert program.endswith("codec-bench") or program == sys.argv[0]
     done = pool.subprocess.run([*COMMAND, *args], capture_output=True, text=True, cwd=tmp_path, timeout=300)

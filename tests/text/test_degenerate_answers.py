@@ -1,4 +1,4 @@
-"""Answers that are none are told from answers: cases by hand, on both sides of each border."""
+"""Degenerate answers and valid ones: cases by hand, on both sides of each border."""
 
 from __future__ import annotations
 

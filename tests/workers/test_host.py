@@ -263,7 +263,7 @@ def test_a_restarted_host_answers_again(settings, item, clean):
 
 
 async def hanging(settings, item):
-    """A host that has been asked what it never answers."""
+    """A host with a request that it never answers."""
     host = WorkerHost(settings())
     await host.start()
     requests = asyncio.create_task(host.ask([item(do="hang")]))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at proces
 
 
 def replies(settings, *batches, variables=({},), **changed):
-    """What a pool replies to batches that are asked at the same time."""
+    """A pool's replies to concurrent batches."""
 
     async def go():
         pool = WorkerPool(settings(**changed), variables)

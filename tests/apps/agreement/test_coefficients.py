@@ -94,7 +94,7 @@ def test_kappa_of_a_published_table():
 
 
 def excluded(x, y, codes, value):
-    """The jackknife's error of a statistic, with each unit left out in turn."""
+    """The jackknife's error of a statistic, without each unit in turn."""
     values = [value(x[codes != unit], y[codes != unit]) for unit in np.unique(codes)]
     units = len(values)
     return math.sqrt((units - 1) / units * sum((v - np.mean(values)) ** 2 for v in values))

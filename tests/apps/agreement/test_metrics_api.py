@@ -1,4 +1,4 @@
-"""The agreement of metrics over records of the test: against SciPy and pandas, and what is left out and said."""
+"""The agreement of metrics over records of the test: against SciPy and pandas, and notes on excluded items."""
 
 from __future__ import annotations
 

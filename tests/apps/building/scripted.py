@@ -1,4 +1,4 @@
-"""A synthesiser and a recogniser without a network: what was said is found by the sound.
+"""A synthesiser and a recogniser without a network: the text is found by the audio's hash.
 
 Some texts make the synthesiser fail.
 """
@@ -102,7 +102,7 @@ def key_of(samples):
 
 
 class Breaking(Speaker):
-    """Raises when it is asked, and leaves a file when it is closed."""
+    """Raises at the first request, and leaves a file when it is closed."""
 
     async def ask(self, request):
         raise RuntimeError("it is broken")

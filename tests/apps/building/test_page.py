@@ -46,7 +46,7 @@ def test_the_page_says_what_the_funnel_says(page):
     assert len(reasons) == 2 and all(reason in text for reason in reasons)
     worst, _, best = text.partition('id="best"')
     assert worst.count("data:audio/flac") == min(10, page.funnel.usable)
-    # What was mixed and not asked about can be heard; what could not be mixed, since a sound was silent, cannot.
+    # Mixtures without a question can be played; one with a silent source does not exist.
     assert best.count("data:audio/flac") == min(10, page.funnel.dropped["question"].total())
 
 

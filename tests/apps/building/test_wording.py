@@ -1,4 +1,4 @@
-"""What is said of a written text, and what cannot be said."""
+"""How a written text is read aloud, and texts that cannot be read."""
 
 from __future__ import annotations
 

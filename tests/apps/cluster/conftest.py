@@ -19,7 +19,7 @@ cat "$SLURM_TOLD/queue" 2>/dev/null || true
 
 
 class Recording:
-    """What the programs were told, and what they answer."""
+    """The programs' arguments and answers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -162,7 +162,7 @@ class InParts:
         return done.stderr
 
     def running(self) -> dict[str, str]:
-        """The parts that run now, each with its node; only those whose command has begun."""
+        """The parts that run now, each with its node; only those whose command has started."""
         lines = called("squeue", "-h", "-r", "-t", "RUNNING", "-o", "%i %N").stdout.splitlines()
         parts = dict(line.split() for line in lines if "_" in line)
         return {
@@ -181,7 +181,7 @@ class InParts:
         self.hold.unlink()
 
     def end(self, kind: str = "the run") -> str:
-        """Waits until no job is left; what the jobs said."""
+        """Waits until no job is left; returns the output of the jobs."""
 
         def nothing_left() -> bool:
             for job in called("squeue", "-h", "-r", "-t", "PENDING", "-o", "%i %r").stdout.splitlines():

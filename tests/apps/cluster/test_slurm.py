@@ -1,4 +1,4 @@
-"""Submitting the parts of a run to Slurm: what sbatch is told, what is submitted again, and what is refused."""
+"""Submitting the parts of a run to Slurm: arguments of sbatch, repeated submissions, and refusals."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The truth follows from the plan by arithmetic. The server hears a frame when it is whole, so what it does `x` after
 hearing something that lies at `t` in the user's track happens between `t + x` and `t + x + FRAME_S`. An interruption
-begins with a frame, so it is heard exactly one frame later.
+begins with a frame, so it arrives exactly one frame later.
 """
 
 from __future__ import annotations

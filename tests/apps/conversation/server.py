@@ -1,4 +1,4 @@
-"""A server that speaks the dialect of openai_realtime over a real WebSocket and behaves as it is told.
+"""A server that speaks the dialect of openai_realtime over a real WebSocket and behaves as configured.
 
 It finds speech by the energy of the frames that it gets. Each connection has a plan, found by the instructions of its
 session. What a plan did, and when, is logged, so that a test knows the truth: every time is the loop's, less the

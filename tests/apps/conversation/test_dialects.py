@@ -1,4 +1,4 @@
-"""The live dialects beside OpenAI's own: the same planted conversations, said in each of them over a real WebSocket."""
+"""The live protocols besides OpenAI's own: the same planted conversations in each of them over a real WebSocket."""
 
 from __future__ import annotations
 

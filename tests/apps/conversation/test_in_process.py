@@ -69,7 +69,7 @@ class Reader(Model):
 
 
 class Repeats(StreamingModel):
-    """Says what it heard 0.5 s ago, at half the level."""
+    """Repeats its input 0.5 s later, at half the level."""
 
     identity = MappingProxyType({"kind": "repeats"})
     rate_hz = output_rate_hz = 24_000

@@ -1,4 +1,4 @@
-"""What a judge is asked of Full-Duplex-Bench's sessions, what is kept, and what is asked again."""
+"""Requests to a judge about Full-Duplex-Bench's sessions, cached replies, and repeated requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def values(built, name):
 
 
 def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # noqa: F811
-    """The interruption ends at 4.1 s: what was said before is not shown. The kinds rest on the words of four tracks."""
+    """The interruption ends at 4.1 s: the words before it are not shown. The kinds rest on the words of four tracks."""
     monkeypatch.chdir(tmp_path)
     keep(layout, "v1_0/synthetic_user_interruption", "v1_0/candor_turn_taking", "v1_5/user_interruption")
     (tmp_path / "judge.py").write_text(JUDGE)

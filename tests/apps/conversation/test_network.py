@@ -46,7 +46,7 @@ def check(talk, count):
         (value,) = (v.value for v in measure(session) if v.measure == "response_latency_s")
         expected[name] = truth(name)
         assert abs(value - expected[name]) <= FRAME_S, (name, value, expected[name])
-        # Nothing is lost for good, and nothing overtakes: the service has heard what the user said, as far as it came.
+        # Nothing is lost for good, and nothing overtakes: the service received the user's audio, as far as it came.
         assert session.user.tobytes().startswith(bytes(logs[name].sound)) and logs[name].frames > 100
     assert max(expected.values()) - min(expected.values()) > 2 * FRAME_S  # so that the draws matter
 

@@ -32,13 +32,13 @@ def test_both_tracks_on_one_clock(talk):
     begin = round(1.9 * 24_000)
     assert not session.output[:begin].any() and np.array_equal(session.output[begin : begin + 48_000], tone(2.0))
     assert session.output.size == session.user.size and session.usage == {"input_tokens": 10, "output_tokens": 20}
-    # The answer ends at 3.9 s, and the service has said that it is whole. The user waits for `ends_s`.
+    # The answer ends at 3.9 s, and the service has marked it complete. The user waits for `ends_s`.
     assert session.duration_s == pytest.approx(4.9, abs=0.03)
 
 
 def test_an_interruption_counts_up_to_where_it_was_played(talk):
-    """2 s of answer come in 0.4 s; what was not played when the service stops is never heard,
-    and the service is told.
+    """2 s of answer come in 0.4 s; what was not played when the service stops is discarded,
+    and the service is notified.
     """
     cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": 0.6}
     held, logs = talk.hold([{"id": "a", "turns": [TURN, cut]}], {"": Plan(yields_after_s=0.3)})
@@ -60,7 +60,7 @@ def test_a_turn_after_the_answer(talk):
 
 
 def test_nobody_answers(talk):
-    """The user waits for `patience_s` and goes on; an interruption of no answer is left out and says so."""
+    """The user waits for `patience_s` and goes on; an interruption without an answer is skipped and reported."""
     turns = [
         TURN,
         {"kind": "interruption", "say": "hm.wav", "into_answer_s": 1},

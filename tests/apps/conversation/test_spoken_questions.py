@@ -1,4 +1,4 @@
-"""A benchmark's questions spoken in time: which sounds are sent, and how the heard answers are marked."""
+"""A benchmark's questions spoken in time: which audio is sent, and how the recorded answers are scored."""
 
 from __future__ import annotations
 

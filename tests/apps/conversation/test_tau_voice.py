@@ -72,7 +72,7 @@ def test_their_script_gives_the_same_for_conversations(which):
 
 def test_planted_latencies_are_measured_within_two_ticks(talk):
     """A tick in which a side speaks at all is its own: a gap is shorter by up to two ticks,
-    and what is said is longer.
+    and the speech is longer.
     """
     built = [session(number) for number in range(44)]
     held, _ = talk.hold([one for one, _, _ in built], {one["id"]: plan for one, plan, _ in built})

@@ -1,4 +1,4 @@
-"""The words of what was heard: their times, the first word of an answer, and those that an interruption cost."""
+"""The words of the transcript: their times, the first word of an answer, and those that an interruption cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check of a judge: what it costs is said first, a check that was stopped goes on, and what was found is kept."""
+"""A check of a judge: its estimated cost comes first, a stopped check continues, and its results are stored."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_check_that_was_stopped_goes_on(two, check, judge):
     assert 48 <= before < requests
     item = check(parts="sounds").test.parts[HEARING]
     assert item == complete
-    # What was in flight when it was stopped is asked again, and nothing else.
+    # Only requests that were in flight at the stop are sent again.
     assert judge.calls - requests <= 32
 
 

@@ -54,7 +54,7 @@ def service():
 
 @pytest.fixture
 def url(marked, service):
-    """The service, in its first state and with what it was asked."""
+    """The service, in its first state and with its requests."""
     return service
 
 

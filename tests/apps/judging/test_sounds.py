@@ -1,4 +1,4 @@
-"""The sounds hold what is said of them: each is measured here by means that the sounds are not made with."""
+"""The sounds fit their statements: each is measured by other means than those that made it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def perfect(judge):
 
 
 def coin(judge):
-    # Another toss each time that it is asked, whatever was asked in between.
+    # Another toss for each request, whatever the requests in between.
     judge.decide = lambda put: tossed(SEED, put.text, put.unit, put.requests)
     judge.mark = lambda put, text: random.Random(repr((SEED, put.text, text, put.requests))).random()
 
@@ -115,7 +115,7 @@ def test_a_judge_that_takes_the_longer_is_named(small, model):
 def test_a_judge_that_forgets_is_named(small, model):
     item, words = model(forgets_in_every_fifth_repeat, SMALL)
     assert named(words, "is mostly right", "changes 20 % of its verdicts on repetition")
-    assert item.changed.value == pytest.approx(19 / 96)  # 96 questions are asked again, and every fifth is forgotten
+    assert item.changed.value == pytest.approx(19 / 96)  # 96 questions are repeated, and every fifth is dropped
     assert item.j.value == pytest.approx(1 - 19 / 96)  # half of the replies, two of J for each
 
 

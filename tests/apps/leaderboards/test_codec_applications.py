@@ -55,7 +55,7 @@ def write_events(root, each=2):
 
 
 def write_emotions(root, each=2):
-    """The calm are left out by the definition, and the name of disgust is another one in the data."""
+    """The definition excludes the label calm, and the name of disgust is another one in the data."""
     rows = [(kind, n) for kind in EMOTIONS for n in range(each)] + [("calm", 0)]
     sounds = [
         stored(planted_sounds.voice("neutral" if kind == "calm" else kind, n), 16_000, "a.wav") for kind, n in rows

@@ -1,4 +1,4 @@
-"""Two rows share a letter exactly if they cannot be told apart."""
+"""Two rows share a letter exactly if they do not differ significantly."""
 
 from __future__ import annotations
 

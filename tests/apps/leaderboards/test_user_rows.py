@@ -19,7 +19,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
     """A run over questions with these values of one metric; None is an answer that could not be read.
 
     A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every
-    question was asked in so many, one after the other.
+    question was put in so many, one after the other.
     """
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}

@@ -90,7 +90,7 @@ def test_what_was_unusable_ends_with_3_and_no_answer_at_all_with_2(command, run,
     (tmp_path / "b.json").write_text("nothing")
     code, _, err = command("listen", "import", "b.json", "--key", "t.key.json")
     assert code == 2 and "none of the files holds answers to the test" in err
-    # A key cannot be looked for by a file that is not there; the message told to look for the key.
+    # A missing file cannot name its key; the message once said to look for the key.
     code, _, err = command("listen", "import", "c.json", "--run", run)
     assert code == 2 and "there is no file 'c.json'" in err and "--key" not in err
 

@@ -1,4 +1,4 @@
-"""What raters' answers show, against other ways to compute it; and that nothing wrong is left out in silence."""
+"""What raters' answers show, against other ways to compute it; and that nothing wrong is excluded without a note."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ SMALL = {
 
 @pytest.fixture
 def profiled(tmp_path, monkeypatch):
-    """Profiles the first embedded clips without page and quality, unless told otherwise."""
+    """Profiles the first embedded clips without page and quality by default."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
 
     def run(*names, settings=None, **more):

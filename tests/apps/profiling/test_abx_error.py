@@ -13,7 +13,7 @@ from codec_bench.apps.profiling.abx import PhoneItem, abx_error
 
 
 def drawn(rng, count, *, codes, spread=2.0):
-    """Items of three phones in four contexts by three speakers. Phones and speakers are heard in the frames."""
+    """Items of three phones in four contexts by three speakers. The frames depend on phone and speaker."""
     places = {key: rng.standard_normal(5) for key in (*"abc", *"xyz")}
     items = []
     for _ in range(count):

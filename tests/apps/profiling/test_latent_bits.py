@@ -1,4 +1,4 @@
-"""Latents rounded to a few bits, against plain loops and codecs that are told apart."""
+"""Latents rounded to a few bits, against plain loops and codecs that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes are counted with the phones that are said in the middle of their frames."""
+"""Codes are counted with the phones in the middle of their frames."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_phone_is_read_on_unseen_speakers(probe):
     measured = probe("phone", corpus(spoken), labels(alignments=aligned))
     assert measured["codes"]["linear"]["accuracy"] == 1.0 and measured["folds"] == 4 and measured["units"] == 4
     assert measured["chance"] == pytest.approx(0.5, abs=0.1)
-    # Codes that each speaker has for himself tell the phone only to those who have heard him.
+    # Speaker-specific codes predict the phone only for speakers of the training folds.
     alone = probe("phone", corpus(actual), labels(alignments=aligned))
     assert alone["codes"]["linear"]["accuracy"] < 0.7
 

@@ -113,7 +113,7 @@ def test_a_codec_that_changes_its_codebooks_has_no_rate(profiled, odd):
     result = profiled(odd("ChangesItsShape"), limit=6)
     sections = result.codecs[odd("ChangesItsShape")]
     assert sections["rate"]["state"] == "failed" and sections["rate"]["reason_code"]["code"] == "streams_differ"
-    assert len(result.faults[odd("ChangesItsShape")]) == 1  # said once, though three sections are without numbers
+    assert len(result.faults[odd("ChangesItsShape")]) == 1  # reported once, though three sections are without numbers
 
 
 def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd, tmp_path):

@@ -15,7 +15,7 @@ EXAMPLE = "examples/small_codec.py"
 
 @pytest.fixture
 def profiled(profiled):
-    """Profiles quality, and what cannot be left out."""
+    """Profiles quality, and the parts that cannot be skipped."""
     return partial(profiled, skip=list(OPTIONAL))
 
 

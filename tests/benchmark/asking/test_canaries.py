@@ -1,4 +1,4 @@
-"""Canaries: a model that changes in the middle is seen in the answers to questions that are asked again, once."""
+"""Canaries: a model that changes in the middle shows in the answers to repeated questions, once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Swapped(Recording):
 
 
 def ask(folder, model, numbers, *, swap_at=None, every=8, served=False, spending=None):
-    """One session: looks back, answers these questions one by one, and returns what was told."""
+    """One session: looks back, answers these questions one by one, and returns its messages."""
     messages = []
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
 

@@ -1,4 +1,4 @@
-"""What the questions of a run will cost, said in words."""
+"""The estimated cost of a run's questions, as a sentence."""
 
 import pytest
 

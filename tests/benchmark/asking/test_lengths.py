@@ -1,4 +1,4 @@
-"""Sounds that are longer than a model takes are not asked about where the benchmark says so, and are counted."""
+"""Audio that is longer than a model takes is not sent where the benchmark says so, and is counted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The first phase: every question gets one record, whatever the model does, and what was
-answered is never asked again.
+answered is never sent again.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def question(id, rounds):
 
 
 def ask(folder, model, questions, *, wants="text", cache=None, again=False):
-    """Runs the phase on a folder; what was asked before is in its record."""
+    """Runs the phase on a folder; earlier requests are in its record."""
     prompt = Prompt("inline", TEMPLATE, "messages", wants)
 
     def every(*options, **named):

@@ -1,4 +1,4 @@
-"""Rows with texts of another table: which they get, and which rows are left out."""
+"""Rows with texts of another table: which they get, and which rows are excluded."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

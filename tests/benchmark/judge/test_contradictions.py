@@ -1,4 +1,4 @@
-"""What a judge said, held against itself, and spoken answers that are flagged before a judge hears them."""
+"""Contradictions in a judge's verdicts, and spoken answers that are flagged before they are judged."""
 
 from __future__ import annotations
 

@@ -411,7 +411,7 @@ def test_a_judge_with_audio_gets_the_sound(tmp_path, rubric):
 
 
 def test_the_second_stage_reads_what_the_benchmark_s_own_steps_could_not(tmp_path, monkeypatch):
-    """Of five answers a rule reads two, and the judge is asked for the three others alone."""
+    """Of five answers a rule reads two, and only the three others go to the judge."""
     from codec_bench.benchmark.judge.rubric import load_rubric
 
     monkeypatch.setattr(metric_module, "load_rubric", lambda name: load_rubric("air-bench-align-official"))

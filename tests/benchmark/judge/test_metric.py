@@ -70,7 +70,7 @@ def build(request):
 
 
 def questions(build, options):
-    """What the judge is asked. One that prefers hears the sound of the other answer too."""
+    """The request to the judge. A preference judge gets the audio of the other answer too."""
     return build.requests(options, SOUND, 0, Alternative("Paris", Clip(SOUND.source)) if build.prefers else None)
 
 
@@ -256,7 +256,7 @@ def test_a_verdict_counts_only_where_the_rule_is_met_too(text, verdict, value):
     built = load_judge_metric("rating[ifeval-audio-overall]", "judge")
     options = answer(text, rule=3, rule_target="")  # all letters in capitals
     requests = built.requests(options, None, 0)
-    if text == "In Paris.":  # nobody is asked about what a rule finds wrong
+    if text == "In Paris.":  # an answer that a rule finds wrong is not judged
         assert (requests.value, requests.status, requests.detail) == (value, "ok", {"also": 0.0})
     else:
         texts = {request.id: Response(text=f"It is. Rating: {verdict}") for request in requests}

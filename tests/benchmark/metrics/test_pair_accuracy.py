@@ -55,7 +55,7 @@ def test_an_answer_without_two_numbers_has_no_value(text):
 def test_a_set_counts_as_by_the_program_of_the_challenge(name, subset, golden, tmp_path):
     folder = tmp_path / "zerospeech" / "sLM21-dataset" / golden["part"] / "dev"
     folder.mkdir(parents=True)
-    # The program pairs rows by their order, and here they are told apart by what they say of themselves.
+    # The program pairs rows by their order, and here they are matched by their fields.
     head, *rows = golden["gold"].splitlines()
     (folder / "gold.csv").write_text("\n".join([head, *reversed(rows)]) + "\n")
     for file in golden["scores"]:

@@ -1,4 +1,4 @@
-"""What is said and how: URO-Bench's and VocalBench's own results case by case, and the project's own rules."""
+"""Words and speaking style: URO-Bench's and VocalBench's own results case by case, and the project's own rules."""
 
 from __future__ import annotations
 

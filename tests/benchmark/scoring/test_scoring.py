@@ -312,7 +312,7 @@ def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads
 
 
 def test_an_answer_that_a_published_rule_cannot_read_counts_as_wrong_like_one_that_the_steps_cannot_read():
-    """Of eight answers five are read and one of them is right: 0.2 with failures left out, and
+    """Of eight answers five are read and one of them is right: 0.2 with failures excluded, and
     1/8 with them as wrong.
     """
     metric = load_answer_metric("accuracy[official/air-bench/foundation]")

@@ -231,7 +231,7 @@ def test_every_amr_wb_mode_is_decoded_alike_by_another_decoder(kbps, speech):
 
 def test_lc3_packets_are_those_of_liblc3s_own_program(spoken):
     """`elc3 -b 32000` of liblc3 1.0.1 made the asset from the beginning of a clip, as 16-bit samples; two bytes before
-    each frame are left out.
+    each frame are excluded.
     """
     by_id = {row["id"]: audio for row, audio in spoken}
     if "awb_01" not in by_id:

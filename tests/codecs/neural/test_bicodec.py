@@ -252,7 +252,7 @@ def test_random_codes_carry_what_they_receive():
     assert not np.array_equal(first.streams[1].values, second.streams[1].values)
     (wave,) = built("spark-bicodec").decode([first])
     (other,) = built("spark-bicodec").decode([replace(first, streams=(first.streams[0], second.streams[1]))])
-    assert np.abs(wave.samples - other.samples).max() > 1e-3  # a different speaker can be heard
+    assert np.abs(wave.samples - other.samples).max() > 1e-3  # a different speaker changes the output
     assert np.abs(wave.samples).max() < 0.99  # not clipped, so that differences show
 
 

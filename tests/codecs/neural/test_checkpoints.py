@@ -10,7 +10,7 @@ from refusals import Containing, refuses
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.encodec import Encodec
 
-# A codec, and another one of its family with what is said when that is given the weights of the first.
+# A codec, and another one of its family with its message on the weights of the first.
 FAMILIES = {
     "dac-16khz": (
         "dac-24khz",

@@ -1,4 +1,4 @@
-"""A recogniser that says in which language it was asked, and leaves a mark for every signal it heard."""
+"""A recogniser that returns the requested language, and leaves a mark for every signal."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_base_url_with_the_path_or_without_the_version_is_reported(kit, after,
 
 
 def insecure(kit, tls):
-    """What is told of a server on this machine that a secure connection is made to: the error."""
+    """The error of a secure connection to a server on this machine."""
 
     def answer(reader, writer):
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -328,7 +328,7 @@ def test_cancelled_in_the_middle_nothing_is_left_and_the_client_goes_on(kit):
 
         async def handle(seen, writer):
             if not waiting.is_set():
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")  # the reply has begun
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")  # the reply has started
                 await asyncio.sleep(30)
             return kit.reply({"a": 1})
 

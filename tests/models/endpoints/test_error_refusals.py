@@ -99,7 +99,7 @@ def test_which_setting_mends_it(message, mends):
 
 
 def send(kit, service_says, requests, **options):
-    """(answers or the error that ended the run, service, model) of requests that are asked at the same time."""
+    """(answers or the error that ended the run, service, model) of concurrent requests."""
 
     async def main():
         async with kit.serving(service_says) as service:

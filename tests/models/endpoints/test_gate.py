@@ -109,7 +109,7 @@ def test_a_question_that_sends_two_requests_at_once_does_not_wait_for_its_own_pl
 
 def test_a_request_that_ends_after_its_question_was_abandoned_holds_no_place():
     """One sound of a question cannot be read, and the question fails while another of its
-    sounds is still being heard.
+    sounds is still in progress.
     """
 
     async def main():

@@ -47,7 +47,7 @@ def talked(kit, monkeypatch, request, after_question, closed="close_requested", 
                     json.dumps(at_start or {"type": "session.started", "event_id": "e", "session": session})
                 )
             quiet = event["type"] == "session.input_audio.append" and event["audio"] == SILENCE
-            if quiet:  # the stream goes on, with silence once everything is said
+            if quiet:  # the stream goes on, with silence after the last word
                 await socket.send(json.dumps({"type": "session.output_audio.delta", "delta": SILENCE}))
                 if left:
                     await socket.send(json.dumps(left.pop(0)))

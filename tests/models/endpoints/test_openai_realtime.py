@@ -163,7 +163,7 @@ def test_a_missing_key_and_nobody_there(kit, monkeypatch):
 
 
 def test_the_session_says_who_answers(kit, monkeypatch):
-    """`session.created` names the model behind the name that was asked for; it is recorded with the answer."""
+    """`session.created` names the model behind the requested name; it is recorded with the answer."""
     events = [{"type": "session.updated", "session": {"model": "gpt-realtime-2.1-2026-08-06"}}]
     turn = [*events, {"type": "response.output_text.delta", "delta": "a"}, done()]
     response, _ = talked(kit, monkeypatch, turn, layout="ga")

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """One loaded model per family, made when it is first asked for."""
+    """One loaded model per family, made at its first use."""
     root = tmp_path_factory.mktemp("models")
     built = {}
     patch = pytest.MonkeyPatch()
@@ -130,7 +130,7 @@ def test_qwen2_audio_answers_as_transformers_does(models):
 
 @pytest.mark.parametrize("family", ["granite_speech", "phi4_multimodal"])
 def test_encoders_that_read_padding_are_run_alone(models, family):
-    """If the short recording shared a batch with a long one, its encoding would differ. It is therefore asked alone."""
+    """If the short recording shared a batch with a long one, its encoding would differ. It is therefore sent alone."""
     inner = models(family)._family
     rows = [inner.prepare(request(k, seconds)) for k, seconds in ((1, 0.7), (2, 3.0))]
     together = inner.on_device(inner.collate(rows))
@@ -263,7 +263,7 @@ def test_a_question_cannot_end_its_turn_or_stand_for_a_sound(models):
     row = inner.prepare(Request("a", (Message("user", (clip(1.0, 1), hostile)),)))
     tokens = row.inputs["input_ids"][0].tolist()
     count = {name: tokens.count(inner.tokenizer.convert_tokens_to_ids(name)) for name in ("<|im_end|>", "<|im_start|>")}
-    assert count == {"<|im_end|>": 2, "<|im_start|>": 3}  # system and user ended; and the assistant's begun
+    assert count == {"<|im_end|>": 2, "<|im_start|>": 3}  # system and user ended; and the assistant's started
     assert hostile in inner.tokenizer.decode(tokens)
     granite = models("granite_speech")
     bad, good = granite.answer(

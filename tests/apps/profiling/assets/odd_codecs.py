@@ -163,7 +163,7 @@ class Forgetting(Averaging):
 
 class Uniform(Framed):
     """Two codebooks of 32: in the first every code as often as every other, in the second half of them never, and both
-    without regard to what is said."""
+    without regard to the words."""
 
     def encode_one(self, audio):
         frames = -(-audio.num_samples // FRAME)
@@ -311,7 +311,7 @@ class VoiceWithExtra(Voice):
 
 
 class Dithered(Coarse):
-    """The same samples, but the coarse step is told together with the fine one, so that any noise changes both."""
+    """The same samples, but the coarse step is coded together with the fine one, so that any noise changes both."""
 
     def sent(self, values):
         return np.stack([values[0] ^ values[1], values[1]])

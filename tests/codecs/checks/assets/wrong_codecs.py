@@ -263,7 +263,7 @@ class LeaksAFrame(Right):
 
 
 class Reverses(Right):
-    """Gives a batch back in reverse order, cut or filled to the lengths that were asked for."""
+    """Gives a batch back in reverse order, cut or filled to the requested lengths."""
 
     def decode(self, codes):
         outputs = super().decode(codes)[::-1]
