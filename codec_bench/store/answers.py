@@ -32,6 +32,8 @@ CALLS = "calls"
 """Key of a judge's calls in the detail of a score; absent if the judge was not called."""
 TOO_LONG = "too_long"
 """`AnswerRecord.finish` of a question that was not sent because its sound is too long for the model."""
+UNUSABLE_ROW = "unusable_row"
+"""`AnswerRecord.finish` of a question that was not sent because its row in the data is unusable."""
 SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_audio")
 """Names of fields that hold sounds; `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels", "sound")

@@ -215,6 +215,33 @@ def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
         assert answers_of(run).as_dict()["usage"] == {"input_tokens": 15}
 
 
+def test_a_row_that_cannot_be_parsed_is_a_failure_of_the_run(tmp_path, define, ask, command):
+    """Its reference is unknown, which must not make its scores undefined."""
+    metrics = ["accuracy[exact]", "wer[answer]", "cider"]
+    benchmark = define(rows=ROWS[:5], metrics=metrics)
+    with Path(benchmark, "rows.jsonl").open("a") as file:
+        file.write('{"id": "a7", "q": "capital of\n')
+    _, requests = ask(benchmark, page=True)
+    folder = mine(tmp_path / "out")
+    with closing(open_run(folder)) as run:
+        (broken,) = [sample.id for sample in run.samples() if sample.id not in requests]
+    result = numbers(folder)
+    for metric in metrics:
+        _, status, reason = result[broken, metric]
+        assert (metric, status, reason.code) == (metric, "failed", "row_problem")
+        assert reason.parameters["cause"].code == "row_not_json"
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert summary["failures"]["items"] == 1
+    assert {row["reason_code"]["code"] for row in summary["failures"]["reasons"]} == {"row_problem"}
+    accuracy = summary["systems"]["echo"]["metrics"]["accuracy[exact]"]
+    assert (accuracy["value"], accuracy["n"], accuracy["failed"]) == (0.4, 5, 1)
+    assert accuracy["counting_failures"] == {"value": pytest.approx(2 / 6), "n": 6, "uncounted": 0}
+    code, out, _ = command("export", folder, "--format", "jsonl")
+    rows = [row for row in map(json.loads, out.splitlines()) if row["id"] == broken]
+    assert code == 0 and {row["status"] for row in rows} == {"failed"} and len(rows) == len(metrics)
+    assert "is not JSON" in (folder / "report.html").read_text("utf-8")
+
+
 def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, ask, command, models):
     rows = [{**row, "room": ("small", "large")[n % 2]} for n, row in enumerate(ROWS)]
     benchmark = define(

@@ -26,7 +26,7 @@ from codec_bench.messages.errors import AudioError, RunMismatch, UserError
 from codec_bench.models import has_option, option_hint
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.answers import TOO_LONG, UNUSABLE_ROW, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.rows import SOUND
 from codec_bench.store.sound_files import keep_sound
 from codec_bench.types import Audio, Request, Response
@@ -165,7 +165,7 @@ class Asking:
                 self._check_sounds(number, question)
                 continue
             if question.problem is not None:
-                response = Response.failed(as_reason(question.problem, "unusable_row"))
+                response = Response.failed(as_reason(question.problem, "unusable_row"), finish=UNUSABLE_ROW)
                 self._finish_question(number, question, None, self._record(number, None, response))
                 continue
             try:

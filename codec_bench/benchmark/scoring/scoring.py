@@ -3,7 +3,8 @@
 Conventions
     Reading an answer means transcribing a spoken one and applying the benchmark's post-processing. Scoring follows.
     A missing or unparsed answer has no score. `detail["wrong"]` holds its numerator and denominator (or corpus sums)
-    for the case that failures count as wrong. A question without a reference never counts as wrong.
+    for the case that failures count as wrong. A question without a reference never counts as wrong, unless its row is
+    unusable.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.config.registry import is_foreign, lent
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import AudioError
-from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.answers import UNUSABLE_ROW, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.reasoning import cut_reasoning
 from codec_bench.store.record import Run
 from codec_bench.store.rows import IGNORED_FORMAT, NO_ANSWER, SOUND, ItemRecord
@@ -257,6 +258,10 @@ def score_answers(
         )
         if metric.sound_metrics:
             answer = _with_sound(answer, exchange, sound_scores.get(number, {}))
+        if _lacks_content(exchange):
+            failure = unread_score(exchange, reading, metric.protocol)
+            scores[number] = failure.counting_wrong(_safely(metric.worst, answer))
+            continue
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
             scores[number] = Score.refused(Diagnostic("no_fields", fields=", ".join(absent)), metric.protocol)
@@ -276,6 +281,16 @@ def score_answers(
     for (number, answer, missing), unscorable in zip(unread, of_any):
         scores[number] = unscorable or missing.counting_wrong(_safely(metric.worst, answer))
     return scores
+
+
+def _lacks_content(exchange: Exchange) -> bool:
+    """Whether a row could not be read, or lacks its reference or a text of the prompt.
+
+    No metric can tell from such a row whether it applies.
+    """
+    reason = as_reason(exchange.answer.reason)
+    lacks_text = reason is not None and reason.code == "row_without_value"
+    return exchange.answer.finish == UNUSABLE_ROW and (lacks_text or not exchange.question.expected)
 
 
 def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:

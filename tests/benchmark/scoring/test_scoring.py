@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,15 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import AnswerScorer, score_all, score_answers, score_sets
 from codec_bench.messages import Diagnostic
 from codec_bench.report.open_run import open_run
-from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
+from codec_bench.store.answers import (
+    UNUSABLE_ROW,
+    AnswerRecord,
+    AnswerWriter,
+    Exchange,
+    QuestionRecord,
+    Reading,
+    exchanges,
+)
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
@@ -120,6 +129,31 @@ def test_our_metrics_take_any_answer(name):
     assert len(scores) == len(texts) + 1 and scores[-1].status == "failed"
     assert not [s.reason for s in scores if s.reason and "broke" in s.reason]
     assert all(s.status == "ok" or s.detail["wrong"] for s in scores if s.status != "undefined")
+
+
+def test_an_unusable_row_is_a_failure_and_not_undefined():
+    """Any answer to a row without a reference would be undefined, or refused for its fields."""
+    reason = Diagnostic("row_not_json", cause="Expecting value")
+    row = {"text": None, "status": "failed", "reason": reason, "expected": ()}
+    built = Scheme.of([], {name: None for name in ("accuracy[exact]", "wer[answer]", "ifeval")})
+    built = replace(built, alone={**built.alone, "chosen": Chosen()})
+    requests = [exchange(0, finish=UNUSABLE_ROW, **row), exchange(1, **row)]
+    unusable, unanswered = (item.scores for _, item in AnswerScorer("m", built).score(requests, {})[0])
+    assert {name: (score.status, score.reason) for name, score in unusable.items()} == dict.fromkeys(
+        built.alone, ("failed", reason)
+    )
+    assert unusable["accuracy[exact]"].detail["wrong"] == [0.0, 1.0] and "wrong" not in unusable["wer[answer]"].detail
+    assert {name: score.status for name, score in unanswered.items()} == {
+        "accuracy[exact]": "undefined", "wer[answer]": "undefined", "ifeval": "refused", "chosen": "refused",
+    }  # fmt: skip
+
+
+def test_a_row_that_lacks_a_text_of_the_prompt_is_a_failure_of_each_metric():
+    lacks = lambda field: {"text": None, "status": "failed", "finish": UNUSABLE_ROW, "reason": field}  # noqa: E731
+    choices = exchange(0, **lacks(Diagnostic("row_without_value", field="choices")))
+    sound = exchange(1, **lacks(Diagnostic("row_without_sound", field="audio", path="")))
+    scores = score_answers(Chosen(), [choices, sound], {n: Reading(None, None, "no") for n in (0, 1)})
+    assert [scores[n].status for n in (0, 1)] == ["failed", "refused"], "a missing sound hides no field of the row"
 
 
 def test_one_answer_that_breaks_a_metric_fails_alone():
