@@ -37,11 +37,11 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
 
     Examples:
         >>> from codec_bench import Audio
-        >>> from codec_bench.audio.level_checks import loudest_levels
+        >>> from codec_bench.audio.level_checks import channel_peaks, loudest_levels
         >>> rate = 48_000
         >>> tone = np.sin(2 * np.pi * 3000 * np.arange(2 * rate) / rate, dtype=np.float32)
         >>> sound = Audio(np.pad(tone, 3 * rate), rate)
-        >>> found = content_of(sound.samples[0], rate, loudest_levels(sound))
+        >>> found = content_of(sound.samples[0], rate, loudest_levels(sound, channel_peaks(sound.samples)))
         >>> round(found.around_s, 1), round(found.sound_s, 1), round(found.top_hz / 1000)
         (6.0, 2.0, 3)
     """

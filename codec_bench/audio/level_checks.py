@@ -6,6 +6,7 @@ or it is another utterance, or noise. Coded speech follows the levels of its ref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -76,17 +77,22 @@ def _side_db(signal: np.ndarray) -> float:
     return 10 * float(np.log10(max(side_power, 1e-12 * power) / power)) if power else -np.inf
 
 
-def flat_peak_share(samples: np.ndarray) -> float:
+def channel_peaks(samples: np.ndarray) -> list[tuple[float, float]]:
+    """Return the lowest and the highest sample of each channel of `(channels, samples)`."""
+    return [(float(one.min(initial=0)), float(one.max(initial=0))) for one in samples]
+
+
+def flat_peak_share(samples: np.ndarray, peaks: Sequence[tuple[float, float]]) -> float:
     """Return the share of clipped samples: flat runs of 4 or more at a channel's peak.
 
     Runs count only where the peak is at least half of full scale.
 
     Args:
-        samples: `(channels, samples)`.
+        samples: `(channels, samples)`. peaks: by `channel_peaks`.
     """
     flat = 0
-    for one in samples:
-        for peak in {float(one.max(initial=0)), float(one.min(initial=0))}:
+    for one, extremes in zip(samples, peaks):
+        for peak in extremes:
             if abs(peak) < _LOUD_PEAK:
                 continue
             at_peak = one == peak
@@ -97,18 +103,20 @@ def flat_peak_share(samples: np.ndarray) -> float:
     return flat / samples.size if samples.size else 0.0
 
 
-def loudest_levels(audio: Audio) -> np.ndarray:
+def loudest_levels(audio: Audio, peaks: Sequence[tuple[float, float]]) -> np.ndarray:
     """Return each frame's level in its loudest channel, in dBFS, `(frames,)`.
 
     DC is removed, and audio beyond full scale is scaled to it. Audio below a frame is one frame; empty audio has none.
+
+    Args:
+        peaks: by `channel_peaks`.
     """
     rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
     if not audio.samples.size:
         return np.zeros(0)
     tracks = []
-    for one in audio.samples:
-        peak = max(float(one.max()), -float(one.min()))
-        if peak > 1.0:
+    for one, (lowest, highest) in zip(audio.samples, peaks):
+        if (peak := max(highest, -lowest)) > 1.0:
             one = one / peak  # avoids overflow of squares
         turning = one - one.mean()
         tracks.append(levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate))
@@ -118,7 +126,7 @@ def loudest_levels(audio: Audio) -> np.ndarray:
 def is_silent(audio: Audio) -> bool:
     """Whether no frame of any channel exceeds `SILENT_DBFS`, without DC."""
     return not any(_has_loud_frame(one, audio.sample_rate_hz) for one in audio.samples) and all_silent(
-        loudest_levels(audio)
+        loudest_levels(audio, channel_peaks(audio.samples))
     )
 
 
@@ -147,7 +155,11 @@ class Levels(NamedTuple):
 
 def measure_levels(signal: np.ndarray, rate_hz: int) -> Levels:
     """Measure the levels for `find_mismatch` and `lacks_speech`."""
-    frames = levels_db(signal, rate_hz)
+    return with_loud_level(levels_db(signal, rate_hz))
+
+
+def with_loud_level(frames: np.ndarray) -> Levels:
+    """Return levels `(frames,)` with their 95th percentile."""
     return Levels(frames, percentile(frames, 95) if frames.size else np.nan)
 
 

@@ -17,7 +17,14 @@ import numpy as np
 
 from codec_bench.audio.content import content_of
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import flat_peak_share, loudest_levels
+from codec_bench.audio.level_checks import (
+    FRAME_S,
+    Levels,
+    channel_peaks,
+    flat_peak_share,
+    loudest_levels,
+    with_loud_level,
+)
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
@@ -89,6 +96,7 @@ class Signal:
         rates: samples `(samples,)` by rate in Hz, not clipped.
         audio: `(channels, samples)` as read, for codecs.
         features: by feature, the result, a `Fault`, or the list of waiting items.
+        levels: of the samples at the lowest rate, if they were measured while reading.
         holders: number of users; the memory is freed at 0.
     """
 
@@ -100,6 +108,7 @@ class Signal:
     channels: int = 1
     notes: tuple[Diagnostic, ...] = ()
     features: dict[str, Any] = field(default_factory=dict)
+    levels: Levels | None = None
     holders: int = 0
 
     @property
@@ -205,8 +214,12 @@ class ReadStage:
         return total
 
 
-def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
-    """Notes on silence around a recording, an empty band, clipping, empty channels."""
+def content_notes(audio: Audio, levels: np.ndarray, peaks: Sequence[tuple[float, float]]) -> tuple[Diagnostic, ...]:
+    """Notes on silence around a recording, an empty band, clipping, empty channels.
+
+    Args:
+        levels, peaks: by `level_checks.loudest_levels` and `channel_peaks`.
+    """
     rate_hz = audio.sample_rate_hz
     content = content_of(mono(audio.samples), rate_hz, levels)
     if content is None:
@@ -218,7 +231,7 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     if content.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2):
         top_khz, rate_khz = round(content.top_hz / 1000, 1), float(f"{rate_hz / 1000:g}")
         notes.append(Diagnostic("empty_band", top_khz=top_khz, rate_khz=rate_khz))
-    if (flat := flat_peak_share(audio.samples)) >= FLAT_SHARE:
+    if (flat := flat_peak_share(audio.samples, peaks)) >= FLAT_SHARE:
         notes.append(Diagnostic("flat_peaks", percent=float(f"{100 * flat:.2g}")))
     used = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
     if used < audio.channels:
@@ -237,6 +250,13 @@ def _header(path: str, least_bytes: int) -> Any:
     return None
 
 
+def _comparable_levels(audio: Audio, levels: np.ndarray, peak: float, rates: Iterable[int]) -> Levels | None:
+    """Return the levels if `measure_levels` would find them at the lowest rate too."""
+    whole_frames = audio.num_samples // round(FRAME_S * audio.sample_rate_hz)
+    is_same = audio.channels == 1 and peak <= 1.0 and levels.size == whole_frames
+    return with_loud_level(levels) if is_same and min(rates, default=0) == audio.sample_rate_hz else None
+
+
 def _read_signal(
     request: FileRequest, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
 ) -> Signal | Diagnostic:
@@ -249,7 +269,8 @@ def _read_signal(
     try:
         audio = request.read()
         needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
-        levels = loudest_levels(audio)
+        peaks = channel_peaks(audio.samples)
+        levels = loudest_levels(audio, peaks)
         decoded = Signal(
             rates={rate: room.put(to_signal(audio, rate)) for rate in sorted(needed)},
             audio=room.put(audio.samples) if with_audio else None,
@@ -257,7 +278,8 @@ def _read_signal(
             num_samples=audio.num_samples,
             channels=audio.channels,
             content_hash=content_hash(audio.samples, audio.sample_rate_hz),
-            notes=(*signal_notes(audio, levels), *content_notes(audio, levels)),
+            notes=(*signal_notes(audio, levels, peaks), *content_notes(audio, levels, peaks)),
+            levels=_comparable_levels(audio, levels, max(map(abs, peaks[0])), needed),
         )
         if request.keep is not None:
             write_audio_file(request.keep, audio)

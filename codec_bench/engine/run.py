@@ -330,7 +330,9 @@ class Engine:
             return
         rate = min(shared)
         sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
-        outcome.comparison = compare_levels(*sounds, rate, generated=outcome.system.kind == "files")
+        levels = [signal.levels if rate == min(signal.rates) else None for signal in (reference, estimate)]
+        generated = outcome.system.kind == "files"
+        outcome.comparison = compare_levels(*sounds, rate, generated=generated, measured=(levels[0], levels[1]))
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """Return the features that the metrics need of estimate and reference."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import SILENT, all_silent, is_folded, loudest_levels
+from codec_bench.audio.level_checks import SILENT, all_silent, channel_peaks, is_folded, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.config.registry import is_foreign, lent, load_attribute
 from codec_bench.engine.arena import Region, Segments
@@ -197,7 +197,8 @@ class CodecStage:
         if work.keep is not None:
             write_audio_file(work.keep, estimate)
         hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
-        notes = signal_notes(estimate, loudest_levels(estimate))
+        peaks = channel_peaks(estimate.samples)
+        notes = signal_notes(estimate, loudest_levels(estimate, peaks), peaks)
         if is_folded(segments.view(work.audio), estimate.samples):
             notes = (*notes, Diagnostic("folded_channels", channels=estimate.channels))
         return CodecResult(coded.bits, coded.no_bits, hashed, notes)
@@ -410,9 +411,14 @@ def write_audio_file(path: str, audio: Audio) -> None:
     os.replace(temporary, target)
 
 
-def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
-    """A note if samples exceed full scale, or if all are silent by `loudest_levels`."""
+def signal_notes(audio: Audio, levels: np.ndarray, peaks: Sequence[tuple[float, float]]) -> tuple[Diagnostic, ...]:
+    """A note if samples exceed full scale, or if all are silent.
+
+    Args:
+        levels, peaks: by `level_checks.loudest_levels` and `channel_peaks`.
+    """
     if all_silent(levels):
         return (SILENT,)
-    clipped = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
-    return (Diagnostic("clipped", samples=clipped),) if clipped else ()
+    if all(lowest >= -1.0 and highest <= 1.0 for lowest, highest in peaks):
+        return ()
+    return (Diagnostic("clipped", samples=int(np.count_nonzero(np.abs(audio.samples) > 1.0))),)

@@ -20,6 +20,7 @@ from codec_bench.audio.level_checks import (
     NO_SPEECH,
     SHORT_INCONCLUSIVE,
     SILENT_ESTIMATE,
+    Levels,
     find_mismatch,
     lacks_speech,
     measure_levels,
@@ -320,16 +321,24 @@ class ComparedLevels(NamedTuple):
 NOT_COMPARED = ComparedLevels()
 
 
-def compare_levels(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
+def compare_levels(
+    reference: np.ndarray,
+    estimate: np.ndarray,
+    rate_hz: int,
+    *,
+    generated: bool,
+    measured: tuple[Levels | None, Levels | None] = (None, None),
+) -> ComparedLevels:
     """Check whether an estimate follows its reference, or lacks its speech, by levels.
 
     Args:
         reference, estimate: float32 `(samples,)`, of any lengths.
         generated: whether the estimate was read from a file that any program may have written. Only then is a lack of
             speech looked for.
+        measured: the levels of both, where they are known.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
-    levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
+    levels = measured[0] or measure_levels(reference, rate_hz), measured[1] or measure_levels(estimate, rate_hz)
     follows = find_mismatch(reference, estimate, rate_hz, levels) if as_long else None
     lacks = lacks_speech(*levels) if generated else None
     mismatch = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")

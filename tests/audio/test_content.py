@@ -7,18 +7,19 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.audio.content import content_of
-from codec_bench.audio.level_checks import loudest_levels
+from codec_bench.audio.level_checks import channel_peaks, loudest_levels
 from codec_bench.audio.resample import mono, to_rate
 from codec_bench.data import open_source
 from codec_bench.engine.reading import content_notes
 
 
 def content(audio):
-    return content_of(mono(audio.samples), audio.sample_rate_hz, loudest_levels(audio))
+    return content_of(mono(audio.samples), audio.sample_rate_hz, loudest_levels(audio, channel_peaks(audio.samples)))
 
 
 def notes_of(audio):
-    return content_notes(audio, loudest_levels(audio))
+    peaks = channel_peaks(audio.samples)
+    return content_notes(audio, loudest_levels(audio, peaks), peaks)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from arena_use import used_bytes
 
 from codec_bench import Audio
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.level_checks import measure_levels
 from codec_bench.audio.resample import to_signal
 from codec_bench.engine import feed, reading
 from codec_bench.engine.arena import Arena
@@ -67,6 +68,26 @@ def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
     for region in (*output.rates.values(), output.audio, *result.estimates["tts"].rates.values()):
         arena.free(region)
     assert used_bytes(arena) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "channels", "gain", "measured"),
+    [(0.5, 16000, 1, 1, True), (0.5, 16000, 2, 1, False), (0.5, 22050, 1, 1, False), (0.5, 16000, 1, 3, False),
+     (0.01, 16000, 1, 1, False)],
+    ids=["mono", "stereo", "resampled", "beyond full scale", "less than a frame"],
+)  # fmt: skip
+def test_levels_that_reading_passes_on_are_those_of_the_signal(
+    arena, tmp_path, seconds, rate, channels, gain, measured
+):
+    noise = gain * np.random.default_rng(0).uniform(-0.5, 0.5, (int(seconds * rate), channels)) + 0.2
+    soundfile.write(tmp_path / "a.wav", noise, rate, subtype="FLOAT")
+    work = ReadWork(None, {"tts": FileRequest(str(tmp_path / "a.wav"))}, arena.allocate_bytes(1 << 20))
+    signal = read(arena, work).estimates["tts"]
+    assert (signal.levels is not None) == measured
+    if measured:
+        expected = measure_levels(arena.view(signal.rates[16000]), 16000)
+        assert signal.levels.frames == pytest.approx(expected.frames, abs=1e-4)
+        assert signal.levels.loud == pytest.approx(expected.loud, abs=1e-4)
 
 
 def test_a_sample_that_does_not_fit_says_what_it_needs(arena, wave):
