@@ -29,6 +29,7 @@ SENTENCES = {
         "no_item_of_all_systems": "the systems share no item",
         "few_own_systems": "own systems with a value: {systems}; at least {needed} are needed",
         "run_without_codec": "left out, because it holds no codec with a value: {run}",
+        "failures_in_column": "{failed:,} of {items:,} items of {column} failed",
     },
     "warning": {
         "codec_of_two_values": (
@@ -36,6 +37,14 @@ SENTENCES = {
             "the later one is shown"
         ),
         "column_of_several_protocols": _protocols,
+        "failures_without_worst": (
+            "{failed:,} of {items:,} items of {column} failed; the metric has no worst value for them, so the table "
+            "shows the value of the others"
+        ),
+        "codec_failures": lambda codec, metrics, failed, items: (
+            f"{codec} failed on {failed:,} of {items:,} items; the table shows the values of the others "
+            f"({', '.join(metrics)})"
+        ),
         "row_of_several_states": lambda row, states: (
             f"{row} rests on {len(states)} states of its model, as its service named them: {'; '.join(states)}"
         ),

@@ -49,7 +49,7 @@ class MetricParts:
         fold: turns summed parts into values.
         wrong: by sample number, the parts of unscored items if failures count as wrong.
         missing: unscored items by status.
-        failures: how many of these are failures of the system.
+        failures: sample numbers of these that are failures of the system; None counts them by status.
         share: whether values are wrong (0) and right (1) answers.
         bounds: of an item, for the interval.
         draws: answers per question.
@@ -63,7 +63,7 @@ class MetricParts:
     fold: Fold
     missing: Mapping[str, int]
     share: bool = False
-    failures: int | None = None
+    failures: frozenset[int] | None = None
     draws: int = 1
     bounds: Bounds | None = None
     speechless: int = 0
@@ -126,7 +126,7 @@ class MetricParts:
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
-        failures = _failures(self.missing) if self.failures is None else self.failures
+        failures = _failures(self.missing) if self.failures is None else len(self.failures)
         value = folded(self.fold, both) if wrong else self.value
         return CountingFailures(value, len(both), max(0, failures - len(wrong)))
 
@@ -136,7 +136,11 @@ class MetricParts:
 
         def of_subset(numbers: Sequence[int]) -> Subset:
             places = sorted(at[n] for n in numbers if n in at)
-            return self.at(places).as_entry(Subset, failed=len(numbers) - len(places))
+            failures = (self.failures or frozenset()).intersection(numbers)
+            wrong = {number: self.wrong[number] for number in numbers if number in self.wrong}
+            parts = replace(self.at(places), wrong=wrong, failures=failures)
+            counting = parts.counting_failures() if failures else UNSET
+            return parts.as_entry(Subset, failed=len(numbers) - len(places), counting_failures=counting)
 
         return {
             column: {name: of_subset(numbers) for name, numbers in values.items()} for column, values in subsets.items()
@@ -203,7 +207,7 @@ def _parts(recorded: RecordedRun, system: str, metric: str, scores: Scores, draw
         n: (status, held["wrong"]) for n, status, _ in scores.unscored if "wrong" in (held := scores.details.get(n, {}))
     }
     wrong = {number: np.asarray(parts, np.float64) for number, (_, parts) in wrong_parts.items() if parts}
-    failures = _failures(missing) + sum(status in NO_FAILURE for status, _ in wrong_parts.values())
+    failures = frozenset(n for n, status, _ in scores.unscored if status not in NO_FAILURE or n in wrong_parts)
     numbers, units = scores.numbers, scores.units
     if aggregate in FOLDS:
         rows = [scores.details[n]["counts"] for n in numbers]

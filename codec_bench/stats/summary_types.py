@@ -83,13 +83,6 @@ class OfWording(Counted):
 
 
 @dataclass(frozen=True, slots=True)
-class Subset(OfWording):
-    """The result over the samples of one value of a column; `failed` have no value."""
-
-    chance: float | None = UNSET
-
-
-@dataclass(frozen=True, slots=True)
 class CountingFailures(SummaryPart):
     """The value if failures count as the worst value, over `n`.
 
@@ -104,6 +97,17 @@ class CountingFailures(SummaryPart):
     def of_all(self) -> float | None:
         """The value; None if it does not count every failure."""
         return None if self.uncounted else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Subset(OfWording):
+    """The result over the samples of one value of a column; `failed` have no value.
+
+    `counting_failures` is unset if none of them is a failure.
+    """
+
+    chance: float | None = UNSET
+    counting_failures: CountingFailures = UNSET
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,9 +236,10 @@ def test_languages_are_subsets_where_there_are_several(tmp_path):
     entry = summarise(run).as_dict()["systems"]["model"]["metrics"]["m"]
     note = too_few(1, 3, "interval")
     small = {"note": note, "note_code": note.as_dict()}
+    counting = {"value": 1.5, "n": 2, "uncounted": 0}
     assert entry["subsets"]["language"] == {
         "en": {"value": 1.0, "ci95": None, **small, "n": 1, "failed": 0},
-        "zh": {"value": 3.0, "ci95": None, **small, "n": 1, "failed": 1},
+        "zh": {"value": 3.0, "ci95": None, **small, "n": 1, "failed": 1, "counting_failures": counting},
     }
     assert entry["counting_failures"] == {"value": pytest.approx(4 / 3), "n": 3, "uncounted": 0}
     assert (entry["value"], entry["n"], entry["failed"], entry["missing"]) == (2.0, 2, 1, {"unparsed": 1})

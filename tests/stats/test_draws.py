@@ -24,7 +24,7 @@ def parts_of(right, *, speakers=None, wrong=None, missing=()):
     sums = np.stack([right.ravel()[scored].astype(float), np.ones(len(scored))], axis=1)
     units = [(speakers or {}).get(where[n][0], where[n][0]) for n in scored]
     dropped = {n: np.asarray([0.0, 1.0]) for n in (wrong or ())}
-    return MetricParts(scored, sums, units, dropped, ratios, {}, True, len(dropped), draws), where
+    return MetricParts(scored, sums, units, dropped, ratios, {}, True, frozenset(dropped), draws), where
 
 
 def test_intervals_hold_the_truth_and_would_not_if_draws_were_used_for_questions():
@@ -76,7 +76,7 @@ def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metri
     errors = np.array([[0.0, 1.0], [2.0, 5.0], [1.0, 1.0]])
     sums = np.stack([errors.ravel(), np.full(6, 10.0)], axis=1)
     where = {n: (f"q{n // 2}", n % 2) for n in range(6)}
-    parts = MetricParts(list(where), sums, [q for q, _ in where.values()], {}, ratios, {}, True, 0, 2, ERRORS)
+    parts = MetricParts(list(where), sums, [q for q, _ in where.values()], {}, ratios, {}, True, frozenset(), 2, ERRORS)
     assert draw_statistics(parts, where).as_dict()["passes"] == {}, "no error rate is right or wrong by itself"
     low = draw_statistics(parts, where, RULES, 0.2, False).as_dict()["passes"]
     assert [low[rule]["value"] for rule in RULES] == [pytest.approx(2 / 3), 1.0, pytest.approx(2 / 3)]

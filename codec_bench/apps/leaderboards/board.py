@@ -152,6 +152,7 @@ class BoardRow:
         printed: the authors' numbers of groups and `average`; they replace computed ones.
         policies: where failures matter, the value with failures `left_out`, `as_wrong`, and by the benchmark's toolkit
             (`official`), if it has a rule.
+        failures: on the columns with failed items, how many, and whether the metric has no worst value for them.
         unfinished: a run is not finished.
         earlier_values: by column, values of earlier runs of the same system, which are not shown.
         wording_spreads: by column, statistics over wordings of the prompt: `mean`, `worst`, `best`, `sd`, failures as
@@ -183,6 +184,7 @@ class BoardRow:
     printed: Mapping[str, Decimal] = field(default_factory=dict)
     note: str = ""
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    failures: tuple[Diagnostic, ...] = ()
     wording_spreads: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     sources: Mapping[str, CellSource] = field(default_factory=dict)
     missing: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ from codec_bench.report.open_run import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.stats.summary_types import MetricSummary, SystemSummary
 from codec_bench.stats.verdict import SUSPECT, find_excluded
 from codec_bench.store.folders import run_folders
 from codec_bench.store.identity import hashed
@@ -69,6 +69,7 @@ class CodecPoint:
         run: the folder of an own run, or "".
         costs: known ones by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count.
         n: items; None if unknown.
+        failed: items without a value because the codec failed.
         on_front: None without the cost.
         share: the share of draws of other items on the front.
         suspicion: why it is not compared: findings, or too few values.
@@ -83,6 +84,7 @@ class CodecPoint:
     value: float
     ci95: tuple[float, float] | None = None
     n: int | None = None
+    failed: int = 0
     on_front: bool | None = None
     share: float | None = None
     suspicion: str | None = None
@@ -188,7 +190,7 @@ def codec_board(
     families = {point.family for table in tables for point in table.points}
     if anchor is not None and anchor not in families:
         raise UnknownName("codec_family", anchor, sorted(families))
-    return CodecBoard(axis, tuple(tables), tuple(notes), anchor)
+    return CodecBoard(axis, tuple(tables), (*notes, *_failure_notes(tables)), anchor)
 
 
 def published_codecs() -> list[CodecTable]:
@@ -255,7 +257,7 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[Diagnostic]) -> 
             table = gathered.setdefault(key, _Gathered(run.metrics[metric]))
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,
-                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
+                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n, _failed(entry),
                 suspicion=numbers.doubts_text(held)
                 or (entry.standing.why if entry.standing and not entry.standing.compared else None),
                 continuous=run.systems[system].get("latents") is not None,
@@ -279,6 +281,25 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[Diagnostic]) -> 
                 table.sizes |= sizes_of(run, system, metric)
             is_used = True
     return is_used
+
+
+def _failed(entry: MetricSummary) -> int:
+    counting = entry.counting_failures
+    return counting.n + counting.uncounted - entry.n if counting else 0
+
+
+def _failure_notes(tables: Sequence[CodecTable]) -> list[Diagnostic]:
+    """Note how many items each codec failed on, with the metrics of which it is so."""
+    metrics: dict[tuple[str, str, int, int], list[str]] = {}
+    for table in tables:
+        for point in table.points:
+            if point.failed:
+                key = (point.name, point.run, point.failed, point.failed + (point.n or 0))
+                metrics.setdefault(key, []).append(table.metric)
+    return [
+        Diagnostic("codec_failures", codec=codec, metrics=names, failed=failed, items=items)
+        for (codec, _, failed, items), names in metrics.items()
+    ]
 
 
 def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:

@@ -29,7 +29,7 @@ SURE = 0.975
 """The share of draws that makes a front point certain."""
 HEADS = (
     "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n",
-    "on_front", "front_share", "doubt",
+    "failed", "on_front", "front_share", "doubt",
 )  # fmt: skip
 _WIDE, _HIGH, _APART = 2.6, 2.3, 0.75
 """Inches of a panel, and between two."""
@@ -81,8 +81,8 @@ def _point_values(point: CodecPoint) -> dict[str, Any]:
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs),
         "value": point.value,
-        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front,
-        "front_share": point.share, "doubt": point.suspicion,
+        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "failed": point.failed,
+        "on_front": point.on_front, "front_share": point.share, "doubt": point.suspicion,
         "continuous": point.continuous, "bits_per_token": point.bits_per_token,
     }  # fmt: skip
 
@@ -235,7 +235,7 @@ def _csv_rows(table: CodecTable) -> list[list[Any]]:
         [
             table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,
             *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n,
-            point.on_front, point.share, point.suspicion,
+            point.failed, point.on_front, point.share, point.suspicion,
         ]
         for point in table.points
     ]  # fmt: skip

@@ -231,6 +231,7 @@ def _print_board(board: Board) -> None:
             row.parts_text,
             board.lacking(row),
             *_format_earlier_values(row),
+            *row.failures,
             *_failure_notes(row),
             *_wordings(row),
         ):

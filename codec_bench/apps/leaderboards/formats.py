@@ -108,7 +108,7 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),
         )
-        row_notes = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
+        row_notes = [*(words for holds, words in doubts if holds), *([row.note] if row.note else []), *row.failures]
         if row_notes:
             notes.append(f"{row.name}: {'; '.join(row_notes)}.")
     return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judges))]

@@ -48,6 +48,7 @@ def plain_board(board: Board) -> dict[str, Any]:
                 for column, (value, ends) in row.gains_over_text.items()
             },
             "policies": {column: numbers(values) for column, values in row.policies.items()},
+            **to_json({"failures": row.failures}),
             "worded": {column: numbers(values) for column, values in row.wording_spreads.items()},
             "sources": {column: asdict(source) for column, source in row.sources.items()},
         }

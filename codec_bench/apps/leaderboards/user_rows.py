@@ -34,6 +34,7 @@ from codec_bench.apps.leaderboards.raters import BoardJudge, RaterKey, published
 from codec_bench.benchmark import Benchmark, has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
+from codec_bench.messages import Diagnostic
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.open_run import open_run
@@ -108,6 +109,7 @@ class _Values:
     raters: dict[str, BoardJudge] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
+    failures: dict[str, Diagnostic] = field(default_factory=dict)
     wording_spreads: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     limited: bool = False
@@ -159,6 +161,9 @@ class _Values:
         self.policies.pop(column.name, None)
         if interval:
             self.policies[column.name] = {rule: column.shown(number) for rule, number in interval.items()}
+        self.failures.pop(column.name, None)
+        if (note := _failures_of(entry, column)) is not None:
+            self.failures[column.name] = note
 
 
 def user_rows(
@@ -343,6 +348,7 @@ def _build_row(system: tuple[str, ...], deviations: tuple[str, ...], values: _Va
         states=tuple(values.states),
         earlier_values={name: ", ".join(others) for name, others in values.earlier_values.items()},
         judged=_describe_ratings(values, rules),
+        failures=tuple(values.failures[c.name] for c in rules.columns if c.name in values.failures),
         **{name: getattr(values, name) for name in _SHARED_FIELDS},
     )
 
@@ -403,8 +409,7 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
     value, policies = entry.value, entry.policies if isinstance(entry, MetricSummary) else None
     assert value is not None, "what has no value is not found"
     if not policies:
-        counting = entry.counting_failures if isinstance(entry, MetricSummary) else None
-        with_failures = counting.of_all if counting else None
+        with_failures = entry.counting_failures.of_all if entry.counting_failures else None
         matters = with_failures is not None and with_failures != value
         return value, {"as_wrong": with_failures, "left_out": value} if matters and with_failures is not None else {}
     official = policies.official.value
@@ -412,6 +417,18 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
     every = {"left_out": excluded, "as_wrong": as_wrong, "official": official}
     known = {rule: value for rule, value in every.items() if value is not None}
     return (value if official is None else official), known if excluded != as_wrong else {}
+
+
+def _failures_of(entry: MetricSummary | Subset, column: Column) -> Diagnostic | None:
+    """Note how many items of a cell failed; None if none did."""
+    counting = entry.counting_failures
+    if not counting:
+        return None
+    items = counting.n + counting.uncounted
+    if items == entry.n:
+        return None
+    code = "failures_without_worst" if counting.uncounted else "failures_in_column"
+    return Diagnostic(code, column=column.name, failed=items - entry.n, items=items)
 
 
 def _values(

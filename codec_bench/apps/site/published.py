@@ -71,6 +71,7 @@ def _row_values(row: BoardRow, board: Board, keys: Mapping[Path, str]) -> dict[s
         "limited": row.limited or row.short,
         "unfinished": row.unfinished,
         "doubled": dict(row.earlier_values),
+        "failures": list(row.failures),
         "published": row.published,
         "note": row.note,
         "links": [_link(row, column, keys) for column in board.columns] if row.sources else [],

@@ -16,6 +16,7 @@ from refusals import refuses
 from codec_bench.apps.leaderboards.codecs import LOCAL_RUNS, codec_board, published_codecs
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.audio.level_checks import SILENT_ESTIMATE
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.bd_rate import bd_rate
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -35,6 +36,7 @@ def record(
     metric="stoi",
     latents=(),
     facts_of=MappingProxyType({}),
+    failed=0,
 ):
     """A run with a bitrate and one metric; `values` gives the mean by codec, the name of which ends with its kbps."""
     rng = np.random.default_rng(0)
@@ -67,6 +69,7 @@ def record(
                 }
                 for h in hard
             ]
+            scores[:failed] = [{metric: Score.failed("broke", protocol)}] * failed
             writer.write([(n, ItemRecord(name, s.id, "ok", None, scores[n])) for n, s in enumerate(samples)])
         writer.set_meta(config={}, state=state, data={"name": "speech", "samples": ITEMS, "fingerprint": data})
 
@@ -186,6 +189,24 @@ def test_the_values_of_ultraeval_are_those_of_its_board():
     assert board.keys() == mine.keys()
     for codec, line in mine.items():
         assert {name: board[codec][name] for name in line if "/" in name} == {n: v for n, v in line.items() if "/" in n}
+
+
+def test_items_that_a_codec_failed_on_are_counted_wherever_the_board_is(command, tmp_path, monkeypatch):
+    monkeypatch.setattr("codec_bench.apps.leaderboards.codecs.published_codecs", lambda: [])
+    record(tmp_path / "r", {"a@6": 0.5, "a@12": 0.6}, metric="utmos", failed=2)
+    board = codec_board([tmp_path / "r"])
+    notes = [
+        Diagnostic("codec_failures", codec=name, metrics=["utmos"], failed=2, items=ITEMS) for name in ("a@6", "a@12")
+    ]
+    assert list(board.notes) == notes and [(p.n, p.failed) for p in custom(board)[0].points] == [(ITEMS - 2, 2)] * 2
+    code, out, err = command("leaderboard", "codecs", tmp_path / "r", "--figures", tmp_path / "figures")
+    assert code == 0 and all(str(note) in " ".join(err.split()) for note in notes)
+    (table,) = (tmp_path / "figures").glob("front-*.csv")
+    assert {row["failed"] for row in csv.DictReader(table.open(encoding="utf-8"))} == {"2"}
+    code, out, _ = command("leaderboard", "codecs", tmp_path / "r", "--json")
+    held = json.loads(out)
+    assert held["notes_code"] == [note.as_dict() for note in notes]
+    assert [point["failed"] for point in held["tables"][0]["points"]] == [2, 2]
 
 
 def test_on_the_command_line_with_pictures(command, tmp_path, monkeypatch):

@@ -6,16 +6,21 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
+from codec_bench.apps.leaderboards.json_values import plain_board
+from codec_bench.apps.site.published import published_board
 from codec_bench.apps.site.records import describe_run
+from codec_bench.messages import Diagnostic
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 
-def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", **about):
+def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", has_worst=True, **about):
     """A run over questions with these values of one metric; None is an answer that could not be read.
 
     A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every
@@ -42,7 +47,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
             for n, (of, _) in enumerate(pairs)
         ]
     )
-    worst = Score.ok(0.0, protocol)
+    worst = Score.ok(0.0, protocol) if has_worst else None
     scores = [
         Score(None, "unparsed", "no option", protocol).counting_wrong(worst) if v is None else Score.ok(v, protocol)
         for _, v in pairs
@@ -134,6 +139,37 @@ def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_next_to_it(
     assert shown == {"as_wrong": "50.00", "left_out": "100.00"}, "also without a rule of the toolkit"
     recorded(tmp_path / "whole" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], failures=failures)
     assert custom("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
+
+
+@pytest.mark.parametrize("has_worst", [True, False])
+def test_failures_of_a_column_and_of_a_subset_are_counted_wherever_the_board_is(tmp_path, capsys, has_worst):
+    """A metric such as UTMOS has no worst value, and the value of a subset leaves failures out too."""
+    values = [("a", 1.0)] * 7 + [("a", None)] + [("b", 1.0)] * 5 + [("b", None)] * 3
+    metric, benchmark = "accuracy[label]", "audio-mnist"
+    recorded(tmp_path / "run", benchmark, metric, values, by="part", has_worst=has_worst)
+    column = {"benchmark": benchmark, "metric": metric, "counts": "score"}
+    columns = [{**column, "name": "all"}, {**column, "name": "of b", "subset": "part=b"}]
+    (tmp_path / "board.yaml").write_text(json.dumps({"version": 1, "summary": "s", "columns": columns}))
+    board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "run"])
+    (row,) = board.rows
+    code = "failures_in_column" if has_worst else "failures_without_worst"
+    notes = [Diagnostic(code, column=name, failed=n, items=of) for name, n, of in (("all", 4, 16), ("of b", 3, 8))]
+    assert list(row.failures) == notes and {str(value) for value in row.cells.values()} == {"100.00"}
+    lower = {"all": {"as_wrong": 75.0, "left_out": 100.0}, "of b": {"as_wrong": 62.5, "left_out": 100.0}}
+    (plain,) = plain_board(board)["rows"]
+    assert plain["policies"] == (lower if has_worst else {})
+    assert plain["failures"] == list(map(str, notes))
+    assert plain["failures_code"] == [note.as_dict() for note in notes]
+    assert published_board(board, {})["rows"][0]["failures"] == notes
+    show_leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "run"], latex=tmp_path / "board.tex")
+    text, latex = " ".join(capsys.readouterr().err.split()), (tmp_path / "board.tex").read_text()
+    for note in notes:
+        assert f"mine: {note}" in text and str(note) in latex
+
+
+def test_a_run_without_failures_has_no_note_on_them(tmp_path):
+    recorded(tmp_path / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], has_worst=False)
+    assert custom("air-bench-foundation", tmp_path)["mine"].failures == ()
 
 
 def test_a_cell_that_rests_on_several_wordings_says_how_far_they_lie_apart(tmp_path, capsys):

@@ -51,13 +51,14 @@ def send(tmp_path_factory):
 def write_answered(folder, system, column, value, facts):
     metrics = {column.metric: {"protocol": "p", "unit": "", "higher_is_better": True, "aggregate": "mean"}}
     with closing(RunWriter(folder, {"asked": str(folder)})) as writer:
-        writer.begin({system: {}}, metrics, [Sample(f"q{n}", None, "question") for n in range(8)])
+        writer.begin({system: {}}, metrics, [Sample(f"q{n}", None, "question") for n in range(9)])
         spread = [value + 0.01 * n for n in range(-4, 4)]
         writer.write(
             [
                 (n, ItemRecord(system, f"q{n}", "ok", None, {column.metric: Score.ok(v, "p")}))
                 for n, v in enumerate(spread)
             ]
+            + [(8, ItemRecord(system, "q8", "ok", None, {column.metric: Score.failed("down", "p")}))]
         )
         writer.set_meta(
             benchmark={"name": column.benchmark, **facts}, config={"command": "run"}, state="finished", versions={},
@@ -121,7 +122,9 @@ def test_a_cell_of_a_published_leaderboard_leads_to_its_run(browser, send):
     assert len(rows(browser)) == 14 and len(browser.find_elements("css selector", "main tbody td a")) == 4
     # The mirror holds a few questions of each benchmark.
     assert any("own, a part of a benchmark" in row[0] and "incomplete" in row[0] for row in rows(browser))
-    assert any("no value for " in text for text in texts(browser, "main .remarks li"))
+    remarks = texts(browser, "main .remarks li")
+    assert any("no value for " in text for text in remarks)
+    assert sum("1 of 9 items of " in text and " failed; the metric has no worst value" in text for text in remarks) == 4
     last = browser.find_elements("css selector", "main tbody td a")[-1]  # of the emotions, in per cent
     value = float(last.text)
     browser.execute_script("arguments[0].click()", last)

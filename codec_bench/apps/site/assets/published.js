@@ -57,7 +57,7 @@ view("published", async (box, [name], state) => {
   };
   box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source), board.rows.some((row) => row.links.length) && ". Numbers of rows of this site lead to their runs."));
   box.append(...publishedTable(board, title, state));
-  const remarks = [...board.rows.filter((row) => row.lacking).map((row) => `${row.name}: ${row.lacking}`), ...board.mixed];
+  const remarks = [...board.rows.flatMap((row) => [row.lacking, ...row.failures].filter(Boolean).map((remark) => `${row.name}: ${remark}`)), ...board.mixed];
   if (remarks.length) box.append(el("ul", { class: "remarks" }, remarks.map((sentence) => el("li", null, sentence))));
   if (board.views.length) {
     const rows = board.rows.filter((row) => row.views.some((value) => value !== null)).map((row) => [row.name, ...row.views.map((value) => value ?? "–")]);
