@@ -519,7 +519,11 @@ class Score:
     def of_result(cls, result: Any, protocol: str) -> Score:
         """The result of a custom metric as a score that a record can hold.
 
-        A number becomes an `ok` score. Arrays and numpy's numbers in `detail` become lists and numbers.
+        A number becomes an `ok` score. Arrays and numpy's numbers in `detail` become lists and numbers. A score by
+        another protocol fails, because the record averages all scores of a metric.
+
+        Args:
+            protocol: of the metric.
 
         Raises:
             TypeError, ValueError: it is no number and no score, or its detail holds another type.
@@ -531,6 +535,10 @@ class Score:
             return score
         if score.value is None:
             raise ValueError("a score that is ok has no value")
+        if score.protocol not in (protocol, protocol.partition("/weights=")[0]):  # the plan adds the name of weights
+            return cls.failed(
+                Diagnostic("score_of_other_protocol", protocol=score.protocol, expected=protocol), protocol
+            )
         parts = {"numerator": score.numerator, "denominator": score.denominator}
         return cls.ok(score.value, score.protocol, **parts, detail=score.detail)
 

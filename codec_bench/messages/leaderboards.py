@@ -10,6 +10,11 @@ def _protocols(column: str, protocols: Sequence[str], systems: Sequence[Sequence
     return f"{column} was measured by {len(protocols)} protocols, whose values cannot be compared: {sides}"
 
 
+def _protocols_of_row(row: str, metric: str, protocols: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
+    sides = "; ".join(f"{', '.join(names)} by {protocol}" for protocol, names in zip(protocols, columns))
+    return f"{row} has {metric} by {len(protocols)} protocols, whose values have no common mean: {sides}"
+
+
 SENTENCES = {
     "info": {
         "board_of_one_benchmark": "there is one benchmark only, so none can be left out",
@@ -37,6 +42,7 @@ SENTENCES = {
             "the later one is shown"
         ),
         "column_of_several_protocols": _protocols,
+        "row_of_several_protocols": _protocols_of_row,
         "failures_without_worst": (
             "{failed:,} of {items:,} items of {column} failed; the metric has no worst value for them, so the table "
             "shows the value of the others"

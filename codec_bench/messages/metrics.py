@@ -23,6 +23,10 @@ SENTENCES = {
             f"{_length_difference(longer_s)}; a comparison frame by frame needs equal lengths "
             f"(a difference of up to {tolerance_s} s is cut off){f', and {other} aligns others' if other else ''}"
         ),
+        "score_of_other_protocol": (
+            "the score is by the protocol '{protocol}', and the metric by '{expected}', so they have no mean; give "
+            "each protocol a metric of its own"
+        ),
         "no_estimate": "there is no estimate",
         "no_reference": "there is no reference audio to compare with",
         "no_side_audio": "there is no {side} audio for {name}",

@@ -17,8 +17,10 @@ from codec_bench.config.registry import load_attribute
 from codec_bench.data import open_source
 from codec_bench.engine.stage import call_feature, compute_scores
 from codec_bench.features import load_feature
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
+from codec_bench.types import Score
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "custom_writers.py"
 METRICS = "si_sdr,stoi,pesq_wb,sim[ge2e],dnsmos_sig"
@@ -96,6 +98,24 @@ def test_a_model_that_writes_into_a_shared_sound_changes_it_for_nobody(samples):
         for sound in (clip.read(), fitted.read(), clip.signal(clip.read().sample_rate_hz)[0]):
             sound.samples[...] = 0
         assert np.array_equal(clip.read().samples, before) and fitted.read().samples.any()
+
+
+def test_a_score_by_another_protocol_than_that_of_its_metric_has_no_mean_with_the_others():
+    class Changing:
+        """Measures the second item in another way."""
+
+        name, protocol = "changing", "changing/1"
+
+        def compute(self, batch):
+            return [0.5, *(Score.ok(1.0, f"changing/{item.id}") for item in batch[1:])]
+
+    signal = np.zeros(160, np.float32)
+    metric, batch = Changing(), [Inputs(id, 16000, signal, signal) for id in "0123"[:4]]
+    scores = compute_scores(metric, batch)
+    assert [score.status for score in scores] == ["ok", "ok", "failed", "failed"]
+    assert scores[2].reason == Diagnostic("score_of_other_protocol", protocol="changing/2", expected="changing/1")
+    metric.protocol = "changing/2/weights=mine"
+    assert [score.status for score in compute_scores(metric, batch)] == ["ok", "failed", "ok", "failed"]
 
 
 def test_our_own_metrics_and_features_write_into_nothing(samples):

@@ -289,23 +289,37 @@ class Board:
 
     @property
     def mixed(self) -> list[Diagnostic]:
-        """Notes on columns with several protocols and rows with several model states."""
+        """Notes on columns and rows with several protocols, and on several model states."""
         notes = []
         for column in self.columns:
-            of: dict[str, list[str]] = {}
-            for row in self.rows:
-                if column.name in row.cells and column.name in row.sources:
-                    of.setdefault(row.sources[column.name].protocol, []).append(row.name)
+            of = self.protocols(column)
             if len(of) > 1:
                 protocols, systems = list(of), list(of.values())
                 notes.append(
                     Diagnostic("column_of_several_protocols", column=column.name, protocols=protocols, systems=systems)
                 )
+        for row in self.rows:
+            by_metric: dict[str, dict[str, list[str]]] = {}
+            for source, name in [(row.sources[c.name], c.name) for c in self.columns if c.name in row.sources]:
+                if name in row.cells:
+                    by_metric.setdefault(source.metric, {}).setdefault(source.protocol, []).append(name)
+            for metric, of in by_metric.items():
+                if len(of) > 1:
+                    about = {"row": row.name, "metric": metric, "protocols": list(of), "columns": list(of.values())}
+                    notes.append(Diagnostic("row_of_several_protocols", **about))
         return notes + [
             Diagnostic("row_of_several_states", row=row.name, states=row.states)
             for row in self.rows
             if len(row.states) > 1
         ]
+
+    def protocols(self, column: Column) -> dict[str, list[str]]:
+        """The names of the rows from the user's runs with a cell in a column, by protocol."""
+        of: dict[str, list[str]] = {}
+        for row in self.rows:
+            if column.name in row.cells and column.name in row.sources:
+                of.setdefault(row.sources[column.name].protocol, []).append(row.name)
+        return of
 
     @property
     def judges(self) -> list[str]:

@@ -145,8 +145,10 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
     """Return the positions of a column's best rows, and of rows that tie with them.
 
     A tie is a difference that is not significant; it is tested between rows of the user's runs. Both are empty if fewer
-    than two rows can be compared.
+    than two rows can be compared, or if these runs measured the column by several protocols.
     """
+    if len(board.protocols(column)) > 1:
+        return set(), set()
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]

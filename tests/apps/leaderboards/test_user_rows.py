@@ -10,6 +10,7 @@ import pytest
 
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
+from codec_bench.apps.leaderboards.formats import best_rows
 from codec_bench.apps.leaderboards.json_values import plain_board
 from codec_bench.apps.site.published import published_board
 from codec_bench.apps.site.records import describe_run
@@ -20,7 +21,7 @@ from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 
-def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", has_worst=True, **about):
+def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", system="mine", has_worst=True, **about):
     """A run over questions with these values of one metric; None is an answer that could not be read.
 
     A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every
@@ -28,7 +29,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
     """
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}
-    writer.begin({"mine": {}}, facts, ())
+    writer.begin({system: {}}, facts, ())
     by, wordings = about.pop("by", None), about.pop("wordings", 0)
     states = about.pop("states", [None] * len(values))
     pairs = [value if by else (None, value) for value in values]
@@ -52,7 +53,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
         Score(None, "unparsed", "no option", protocol).counting_wrong(worst) if v is None else Score.ok(v, protocol)
         for _, v in pairs
     ]
-    items = [(n, ItemRecord("mine", f"q{n}", "ok", None, {metric: score})) for n, score in enumerate(scores)]
+    items = [(n, ItemRecord(system, f"q{n}", "ok", None, {metric: score})) for n, score in enumerate(scores)]
     writer.write_marked(items, {})
     writer.set_meta(benchmark={"name": benchmark, **about}, config={"seed": 0, "limit": None}, state="finished")
     writer.close()
@@ -165,6 +166,34 @@ def test_failures_of_a_column_and_of_a_subset_are_counted_wherever_the_board_is(
     text, latex = " ".join(capsys.readouterr().err.split()), (tmp_path / "board.tex").read_text()
     for note in notes:
         assert f"mine: {note}" in text and str(note) in latex
+
+
+def test_one_metric_by_several_protocols_is_named_in_columns_and_rows_and_not_compared(tmp_path, capsys):
+    """A custom metric that changed between two runs, over 30 questions and between the two benchmarks of one system."""
+    metric, protocols = "accuracy[label]", ("mine/1", "mine/2")
+    column = {"benchmark": "audio-mnist", "metric": metric, "counts": "score", "name": "digits"}
+    other = {**column, "benchmark": "vocalsound", "name": "sounds"}
+    (tmp_path / "board.yaml").write_text(json.dumps({"version": 1, "summary": "s", "columns": [column, other]}))
+    for n, protocol in enumerate(protocols):
+        recorded(tmp_path / protocol, "audio-mnist", metric, [n] * 30, protocol=protocol, system=f"system-{n}")
+    recorded(tmp_path / "sounds", "vocalsound", metric, [1] * 30, protocol="mine/2", system="system-0")
+    board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path])
+    assert board.mixed == [
+        Diagnostic(
+            "column_of_several_protocols", column="digits", protocols=["mine/1", "mine/2"],
+            systems=[["system-0"], ["system-1"]],
+        ),
+        Diagnostic(
+            "row_of_several_protocols", row="system-0", metric=metric, protocols=["mine/1", "mine/2"],
+            columns=[["digits"], ["sounds"]],
+        ),
+    ]  # fmt: skip
+    assert best_rows(board, board.columns[0]) == (set(), set())
+    show_leaderboard(str(tmp_path / "board.yaml"), [tmp_path])
+    assert all(str(note) in " ".join(capsys.readouterr().err.split()) for note in board.mixed[:1])
+    recorded(tmp_path / "mine/1" / "again", "audio-mnist", metric, [1] * 30, protocol="mine/1", system="system-1")
+    board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "mine/1"])
+    assert board.mixed == [] and best_rows(board, board.columns[0])[0]
 
 
 def test_a_run_without_failures_has_no_note_on_them(tmp_path):
