@@ -103,5 +103,5 @@ def measure(name: str, options: Options) -> Rows:
     codecs=NAMES, utterances=16, full=False, repeats=3, threads=cores(), device="cpu",
 )  # fmt: skip
 def main(options: Options) -> Cases:
-    """Every codec that is asked for."""
+    """Measure the requested codecs."""
     return each(options.codecs, partial(measure, options=options))

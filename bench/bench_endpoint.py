@@ -1,6 +1,6 @@
 """Requests to a local chat endpoint of 200 ms and 64 slots, against the ideal.
 
-The endpoint runs in a process of its own and answers 429 to whoever comes while its slots are taken. Ideal: requests
+The endpoint runs in a separate process and answers 429 to whoever comes while its slots are taken. Ideal: requests
 over slots times latency. Every answer is checked against its question. With sound the client's work is most of the time
 on a busy machine: rows say its CPU time and the load when they began.
 

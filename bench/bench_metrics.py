@@ -4,7 +4,7 @@
 
 Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first
 call that loads and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on
-this machine is left out, and so is one that reads no sound. `bench/table.py` writes the newest numbers to
+this machine is skipped, and so is one that reads no audio. `bench/table.py` writes the newest numbers to
 `codec_bench/metrics/costs.csv`.
 """
 
@@ -76,7 +76,7 @@ def main(options: Options) -> Cases:
             form, metric = loaded(name)
             first = metric(**first_inputs)
         except UserError as error:
-            sys.stdout.write(f"{name}: left out; {error}\n")
+            sys.stdout.write(f"{name}: skipped; {error}\n")
             continue
         check(name, first)
         seconds = []

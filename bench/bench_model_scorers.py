@@ -235,7 +235,7 @@ def main(options: Options) -> Cases:
                 device=options.device, cache=False, page=False, save_audio="none",
             )  # fmt: skip
             engine_s = time.perf_counter() - start
-        # Of code of one's own the record may have another path.
+        # The record may have another path of user code.
         scores = {(s.id, s.metric.rpartition(":")[2]): s.value for s in run.scores()}
         start = time.perf_counter()
         steps = {scorer: STEPS[scorer](options, files.get(scorer)) for scorer in scorers}

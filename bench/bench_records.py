@@ -3,7 +3,7 @@
     python bench/bench_records.py [--samples 500000] [--metrics 3]
 
 The record is written by the package's own writer, with made results: two systems, some metrics without details.
-`report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet file is what
+`report`, `export` and `compare` run in separate processes, whose peak memory is read. The Parquet file is what
 `export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
 """
 

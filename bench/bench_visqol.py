@@ -4,7 +4,7 @@
 
 Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are clips and the same with noise 20 dB below. The
 package maps speech by its exponential fit, as the metric does. Its kernels are compiled before the first turn.
-Recordings of less than a second are left out, because neither side has a number for the shortest of them.
+Recordings of less than a second are excluded, because neither program has a value for the shortest of them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ FIELDS = (
 )  # fmt: skip
 MAIN = "from codec_bench.cli import main; main()"
 COMMAND = (sys.executable, "-P", "-c", MAIN)
-"""`codec-bench` in a process of its own."""
+"""Run `codec-bench` in a separate process."""
 cores = environment.cpu_count
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]

@@ -6,13 +6,13 @@
     python bench/gpu.py --limit-s 300       ends sooner
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
-Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other.
-It may also take what the steps before it have left. A step whose packages are missing is left out and says so. Without
-a GPU all steps but the first are left out. The table at the end goes to standard output, everything else to standard
+Every step is a separate process with reserved seconds. A step that hangs or fails does not affect the others.
+It may also take what the steps before it have left. A step whose packages are missing is skipped and says so. Without
+a GPU all steps but the first are skipped. The table at the end goes to standard output, everything else to standard
 error. In a copy of the project, CODEC_BENCH_REVISION says the revision for the rows: what `git describe --always
 --dirty --abbrev=10` prints where the repository is.
 
-With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`).
+With `--pretend`, what torch computes in the process of a step runs on a simulated GPU (`gpu_pretended.py`).
 Runs with worker processes and Whisper in CTranslate2 are tried on the CPU.
 """
 
@@ -34,7 +34,7 @@ from typing import Any
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 PART_S, LEAST_S = 540, 5
-"""Seconds that a part may take, and those without which a step is not begun."""
+"""Seconds that a part may take, and the fewest with which a step starts."""
 PATIENCE = 20
 """How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
 
@@ -44,10 +44,10 @@ class Step:
     """One thing to find out.
 
     Args:
-        name: of the step. limit_s: seconds that are kept for it; it may also take what no later step needs.
-        words: what Python is asked to run. needs: modules without which it cannot.
+        name: of the step. limit_s: its reserved seconds; it may also take what no later step needs.
+        words: the arguments of Python. needs: the modules that it imports.
         anywhere: whether it says something without a GPU.
-        reduced: what Python is asked to run in its place to try the step without a GPU; empty if there is nothing.
+        reduced: arguments that try the step without a GPU; empty if it cannot be tried.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Outcome:
 
 
 def gpus() -> int:
-    """How many GPUs the driver gives this process, asked without any package."""
+    """Count the GPUs that the driver gives this process, without any package."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -155,17 +155,17 @@ def run(
     Args:
         environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later
         steps.
-        reserved_s: seconds that are kept for the later ones.
+        reserved_s: seconds reserved for the later ones.
     """
     if pretend and not step.reduced:
-        return Outcome(step.name, "left out", 0.0, "it has no reduced size")
+        return Outcome(step.name, "skipped", 0.0, "it has no reduced size")
     missing = [name for name in step.needs if find_spec(name) is None]
     if missing:
-        return Outcome(step.name, "left out", 0.0, f"without {', '.join(missing)}")
+        return Outcome(step.name, "skipped", 0.0, f"without {', '.join(missing)}")
     if not count and not step.anywhere and not pretend:
-        return Outcome(step.name, "left out", 0.0, "there is no GPU")
+        return Outcome(step.name, "skipped", 0.0, "there is no GPU")
     if left_s < LEAST_S:
-        return Outcome(step.name, "left out", 0.0, "no time is left")
+        return Outcome(step.name, "skipped", 0.0, "no time is left")
     start = time.monotonic()
     limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - reserved_s)))
     process = subprocess.Popen(
@@ -191,7 +191,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
     parser.add_argument("--part", type=int, choices=(1, 2), help="only the steps of this part")
-    parser.add_argument("--limit-s", type=int, help=f"seconds; {PART_S} for each part if left out")
+    parser.add_argument("--limit-s", type=int, help=f"seconds; {PART_S} for each part by default")
     options = parser.parse_args()
     steps = {None: STEPS, 1: FIRST, 2: SECOND}[options.part]
     limit_s = options.limit_s or PART_S * (1 if options.part else 2)
@@ -203,13 +203,13 @@ def main() -> int:
     chosen = [step for step in steps if not options.only or step.name in options.only]
     reserved_s = sum(step.limit_s for step in chosen)
     for step in chosen:
-        sys.stderr.write(f"-- {step.name} (at least {step.limit_s} s are kept for it)\n")
+        sys.stderr.write(f"-- {step.name} ({step.limit_s} s are reserved)\n")
         left_s, reserved_s = end - time.monotonic(), reserved_s - step.limit_s
         outcomes.append(run(step, environment, count, pretend=options.pretend, left_s=left_s, reserved_s=reserved_s))
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
         print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.output}")
-    return 3 if any(outcome.state not in ("done", "left out") for outcome in outcomes) else 0
+    return 3 if any(outcome.state not in ("done", "skipped") for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":

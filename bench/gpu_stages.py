@@ -275,7 +275,7 @@ def tried(name: str, options: Options) -> Rows:
     try:
         rows = measure(name, STAGES[name](options.device, options.reduced), options)
     except ImportError as error:
-        print(f"{name} left out: {error}")
+        print(f"{name} skipped: {error}")
         return []
     except Exception as error:
         raise SystemExit(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
@@ -287,7 +287,7 @@ def tried(name: str, options: Options) -> Rows:
     stages=tuple(STAGES), device="cuda:0", reduced=False, repeats=5,
 )  # fmt: skip
 def main(options: Options) -> Cases:
-    """Every stage that is asked for."""
+    """Measure the requested stages."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(cores())
     return (rows for rows in each(options.stages, partial(tried, options=options)) if rows)

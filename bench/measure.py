@@ -6,7 +6,7 @@
     python bench/measure.py dnsmos ge2e
 
 Before each command it waits till the load average over one minute has fallen to what counts as quiet. Where it does not
-fall within `--patience` minutes, the command is left out. Rows are appended by the benches themselves; commit them.
+fall within `--patience` minutes, the command is skipped. Rows are appended by the benches themselves; commit them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def waited(patience_min: float) -> bool:
 def measure(name: str, patience_min: float) -> str:
     """Runs one command; says what became of it."""
     if not waited(patience_min):
-        return f"left out: the load stays above {0.8 * QUIET_SHARE * cores():.1f}"
+        return f"skipped: the load stays above {0.8 * QUIET_SHARE * cores():.1f}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every process would compile what it imports, for seconds

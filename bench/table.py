@@ -31,7 +31,7 @@ NOT_QUIET = "not measured on a quiet machine yet"
 COSTS_OF_STAGES = "{device costs}"
 """In the note of a claim: the digest of the stages' costs, so that rows of older costs support no claim."""
 GPU = "NVIDIA H200"
-"""The GPU of sentences, and of the costs of the virtual clock. Others, and several, have lines of their own."""
+"""The GPU of sentences, and of the costs of the virtual clock. Others, and several, have separate lines."""
 NOT_COMPARABLE = "no rows of one commit, size and precision"
 PRECISION = re.compile(r"bfloat16|float16|float32")
 DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
@@ -51,7 +51,7 @@ def quiet(row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: how its row is found, and how it is said."""
+    """One claim: how its row is found, and how it is worded."""
 
     name: str
     command: str

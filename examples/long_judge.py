@@ -1,4 +1,4 @@
-"""A judge that likes long answers. It stands for one that you do not know yet."""
+"""A judge that likes long answers. It represents one that you do not know yet."""
 
 import re
 

@@ -2,7 +2,7 @@
 
 They are companded. There are four bitrates.
 
-Beside it the same transform as a continuous codec, and with codes that are packed into entropy-coded packets.
+Two variants follow: the same transform as a continuous codec, and with entropy-coded packets.
 """
 
 import zlib
@@ -57,7 +57,7 @@ class Small:
         return CodeStream(np.clip(values, 0, LEVELS - 1).astype(int).T, LEVELS, self.frame_rate_hz)
 
     def restore(self, stream):
-        """The coefficients that codes stand for."""
+        """Decode codes to coefficients."""
         c = (stream.values.T - LEVELS // 2) / 7.0
         return np.sign(c) * np.abs(c) ** 2.5
 

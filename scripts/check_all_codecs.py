@@ -1,13 +1,13 @@
 """Run the checks of `validate` on every codec, and print a table of findings.
 
-Each point has a process of its own, and another one decodes its codes. Neural codecs have networks of noise, since
+Each point has a separate process, and another one decodes its codes. Neural codecs have networks of noise, since
 published weights are on few machines; `--weights published` takes these, and `--weights random-full` noise in networks
 of the published size.
 
     python scripts/check_all_codecs.py
     python scripts/check_all_codecs.py mimi-8cb opus-12k
 
-The last two columns are seconds of CPU with one thread: of the codec's own coding, and of the checks beside it.
+The last two columns are seconds of CPU with one thread: of the codec's coding, and of the checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-HEAD = "| codec | found | could not be told | coding, s | checks, s |\n| --- | --- | --- | --- | --- |"
+HEAD = "| codec | found | unknown | coding, s | checks, s |\n| --- | --- | --- | --- | --- |"
 
 
 class Timed:

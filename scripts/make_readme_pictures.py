@@ -6,7 +6,7 @@ They are the report page, and the figure of quality against bitrate.
 
 It evaluates classical codecs on the embedded speech, which needs no network and no GPU, opens the report of that run in
 Chromium, and takes both pictures from it; nothing in them is drawn by this script. Debian's `chromium` and
-`chromium-driver` are needed beside the packages of the tests. A run that is in the folder already is continued or used.
+`chromium-driver` are needed in addition to the packages of the tests. An existing run is continued or used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LARGEST_BYTES = 200_000
 
 
 def main() -> None:
-    """Makes the run where it is not there yet, then the pictures."""
+    """Make the run if it does not exist, then the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--run", type=Path, default=ROOT / "build" / "classical-codecs", help="folder of the run; the page has its name"

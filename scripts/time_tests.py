@@ -93,7 +93,7 @@ class Timed:
         self._timer = timer
 
     def pytest_collection_finish(self, session) -> None:
-        """Starting and collecting stand in a row of their own."""
+        """Starting and collecting have a separate row."""
         self._timer.note("(collection)", "", "setup")
 
     def pytest_runtest_logreport(self, report) -> None:
@@ -101,7 +101,7 @@ class Timed:
         self._timer.note(report.nodeid.partition("::")[0], report.nodeid, report.when)
 
     def pytest_sessionfinish(self, session) -> None:
-        """What ends with the session stands in a row of its own."""
+        """The end of the session has a separate row."""
         self._timer.note("(end)", "", "teardown")
 
 

@@ -5,7 +5,7 @@
 Written are the pages of docs/reference, the tables of columns in docs/export.md and docs/report.md, and of names in
 docs/versa.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there
 mentions. The first line of a written page says that it is written; a page without that line belongs to a person and is
-never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
+never changed. bench/table.py writes the results of the benches in docs/.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def plain(text: Any) -> str:
     if isinstance(text, (list, tuple)):
         return ", ".join(plain(one) for one in text)
     text = " ".join(str(text if text is not None else "").split())
-    parts = text.split("`")  # what stands between backticks is code already
+    parts = text.split("`")  # text between backticks is already code
     parts[::2] = [re.sub(r"([*<]|(?<!\w)_|_(?!\w))", r"\\\1", piece_of_text) for piece_of_text in parts[::2]]
     return "`".join(parts).replace("|", "\\|")
 
@@ -344,7 +344,7 @@ def metrics_page() -> str:
         "- *published, stand-in*: both. The test with published weights is skipped on a machine that lacks them.\n"
         "- *none needed*: the metric reads no weights, or the test gives it what a model would have computed. The "
         "model in the\n"
-        "  brackets has a row of its own under [features](#features).\n\n"
+        "  brackets has a separate row under [features](#features).\n\n"
         "The column is read from the marks of the tests (`@pytest.mark.compares`). A metric without such a test cannot "
         "be listed.\n\n"
         + table(("metrics", "paper", "agrees with", "licence of the weights", COMPARISON), sources(marks))
@@ -465,7 +465,7 @@ def benchmarks_page() -> str:
             *parts,
             "\n## Suites\n\nA suite is a list of benchmarks with a name: `codec-bench run --suite NAME`.\n\n",
             table(("name", "benchmarks", "what it covers", "which"), suites),
-            "\n## Rubrics\n\nA rubric is how a judge (a model that rates answers) is asked: `rating[NAME]`.\n\n",
+            "\n## Rubrics\n\nA rubric defines the question to a judge, a model that rates answers: `rating[NAME]`.\n\n",
             table(("name", "range", "what it rates"), rubrics),
             "\n## Prompts\n\nA definition names one of these prompts or writes its own. Some models and families have "
             "a variant.\n\n",
@@ -492,7 +492,7 @@ SHOWN_RULES = ("by-language", "whisper-en", "whisper-basic", "untagged/by-langua
 
 
 def signs_table() -> str:
-    """What each of some rules leaves of texts with signs that are not said."""
+    """Show texts with signs that are not spoken, as each of some rules normalises them."""
     rows = []
     for label, language, text in SIGNS:
         left = []
@@ -515,8 +515,8 @@ def model_cards_page() -> str:
         "here, or why it is not.\n"
         "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a "
         "table for a model of yours. FLEURS in\n"
-        "all of its languages and the Open ASR leaderboard are suites of their own, which the tables name.\n"
-        "How a number here compares with a published one stands in the README of each benchmark.\n"
+        "all of its languages and the Open ASR leaderboard are separate suites, which the tables name.\n"
+        "The README of each benchmark states how a number here compares with a published one.\n"
     ]
     for card in yaml.safe_load(Path(__file__).with_name("model_cards.yaml").read_text("utf-8")):
         rows = []
@@ -565,7 +565,7 @@ def models_page() -> str:
         + table(("name", "what it is", "reached by", "takes", "gives", "licence of the weights"), rows)
         + "\n## How long services serve them\n\nWhat the vendors announced, and when it was looked up. `run` refuses a "
         "model"
-        " that is shut down, at the address of its\nvendor and unless told `--anyway`; its recorded answers can always "
+        " that is shut down, at the address of its\nvendor unless `--anyway` is set; its recorded answers can always "
         "be"
         " scored. `validate NAME` notes a shutdown from 60\ndays before. Models that anybody can serve have no such "
         "day.\n\n"
@@ -588,12 +588,12 @@ def prices_table(models: Sequence[ModelRow]) -> str:
     return (
         "\n## What they cost\n\nUS dollars for a million tokens, a minute of sound that is sent, or a million "
         "characters that"
-        " are spoken; audio tokens\nwithout a price of their own cost as much as text. `--max-cost-usd` and the costs "
+        " are spoken; audio tokens\nwithout a separate price cost as much as text. `--max-cost-usd` and the costs "
         "in"
         " reports go by these, `--batch` by half of\nthem. Another model or address has no prices until they are set:"
         " `--set NAME.prices='{input: 1, output: 4}'`. Prices in other\n"
         "currencies, and those that depend on a subscription or"
-        " were not found at the vendor, are left out. "
+        " were not found at the vendor, are excluded. "
         f"No prices are known of {code(*missing)}.\n\n" + table(("name", *PARTS, "until", "source", "looked up"), rows)
     )
 
@@ -613,7 +613,7 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
     }
     others = [row.name for row in models if row.checked is None and row.served is None and row.name in named]
     return (
-        "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the "
+        "\n## What was checked\n\nThese were not tried with a key of the vendor. What is sent fits the types or the "
         "documentation"
         " that the vendor publishes, and what\nthe types write is read.\n\n"
         + table(("reached by", "checked against"), ways)
@@ -670,7 +670,7 @@ def commands_page() -> str:
         "# Commands\n\n"
         "What `codec-bench COMMAND --help` prints. Data goes to standard output and everything else to standard "
         "error.\n"
-        "The exit code is 0 when the command did what it was asked, 2 when the input has to be mended, and 3 when it "
+        "The exit code is 0 when the command succeeded, 2 when the input has to be mended, and 3 when it "
         "finished\n"
         "and some items failed.\n"
     ]
@@ -708,7 +708,7 @@ def option_word(one: Any) -> str:
 
 
 def default(one: Any) -> str:
-    """What an option is where it is left out."""
+    """Return the default of an option."""
     if one.required:
         return "required"
     if one.default is None or one.default is False:

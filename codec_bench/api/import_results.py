@@ -101,7 +101,7 @@ def _read_checks(imported: Imported) -> dict[str, Any]:
 
 
 def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
-    """Describe imported items as a data set of their own, identified by their ids."""
+    """Describe imported items as a separate data set, identified by their ids."""
     ids = hashlib.sha256("\0".join(sample.id for sample in samples).encode()).hexdigest()[:40]
     data = {"name": path.stem, "samples": len(samples), "fingerprint": f"imported-{ids}"}
     return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
@@ -129,7 +129,7 @@ def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLi
             "run_of_benchmark",
             folder=folder,
             benchmark=meta["benchmark"].get("name"),
-            hint="leave the run out; the numbers then stand on a leaderboard of their own",
+            hint="leave the run out; the numbers are then on a separate leaderboard",
         )
     known = {sample.id for sample in samples_of_run}
     other = [sample.id for sample in samples if sample.id not in known]

@@ -1,7 +1,7 @@
 """Write a run to Weights & Biases, MLflow or TensorBoard.
 
 A step is the number of finished items. Values are named `SYSTEM/METRIC`, interval ends `SYSTEM/METRIC.low` and `.high`,
-numbers of findings `suspect/SYSTEM`, and progress `progress/...`. A control has a name of its own. Missing values are
+numbers of findings `suspect/SYSTEM`, and progress `progress/...`. A control has a separate name. Missing values are
 not written. At most `SOUNDS` stored sounds per system are written, once each.
 """
 
@@ -203,7 +203,7 @@ class _Wandb:
         logged: dict[str, Any] = dict(material.values)
         logged["summary"] = wandb.Table(columns=list(_HEADS), data=[list(row) for row in material.rows])
         if material.sounds:
-            for sound in material.sounds:  # each twice: a table keeps copies of its own
+            for sound in material.sounds:  # each twice: a table copies its sounds
                 alone, listed = (
                     wandb.Audio(str(sound.file), caption=f"{sound.item}, {sound.system}") for _ in range(2)
                 )

@@ -54,7 +54,7 @@ class Tracking:
             return  # a record that is being made has nothing in it yet
         except Exception as error:
             self._broken = True
-            self._notify(f"--log {self._target} failed and is left out from here on: {type(error).__name__}: {error}")
+            self._notify(f"--log {self._target} failed and is disabled from here on: {type(error).__name__}: {error}")
 
     def _write(self, path: Path) -> None:
         """Write a run's current summary to its tracker; open the tracker at first."""

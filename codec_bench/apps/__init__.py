@@ -1,4 +1,4 @@
-"""The applications, each in a folder of its own; the core imports none of them.
+"""The applications, one folder each; the core imports none of them.
 
 What every application has
     `api.py`      its verb, a function that `codec_bench` exports. `cluster` has none: it runs other verbs.

@@ -73,7 +73,7 @@ def _print_pairs(pairs: Sequence[SystemPair]) -> None:
         out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
         for name, doubts in pair.suspect.items():
-            out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {doubts}")))
+            out.print(Text(plain(f"{name} is suspect, so neither is the better one: {doubts}")))
         for why in {} if pair.suspect else dict.fromkeys(c.barred for c in pair.comparisons if c.barred):
             of = ", ".join(c.metric for c in pair.comparisons if c.barred == why)
             out.print(Text(plain(f"{of}: neither is the better one. {why}", most=2_000)))

@@ -59,7 +59,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     talk(f"{words}; {count_of(failures.items, 'item')} and {count_of(failures.scores, 'score')} failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
     if unmatched:
-        talk(f"{len(unmatched)} generated files belong to no sample and were left out: {first_of(unmatched, 3)}")
+        talk(f"{len(unmatched)} generated files belong to no sample and were ignored: {first_of(unmatched, 3)}")
     page = run.folder / "report.html"
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
 

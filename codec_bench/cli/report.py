@@ -60,4 +60,4 @@ def export(
         run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric, alignment=alignment
     ).excluded
     if excluded:
-        talk(f"left out, because they have no value: {', '.join(excluded)}")
+        talk(f"excluded, because they have no value: {', '.join(excluded)}")

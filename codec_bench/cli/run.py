@@ -91,7 +91,7 @@ def _print_previews(outcome: RunOutcome, as_json: bool) -> None:
         for number, content in enumerate(one.requests, 1):
             sys.stdout.write(f"\nrequest {number}\n{content}\n")
     for benchmark, model, reason in outcome.excluded:
-        talk(f"left out: {benchmark} with {model}: {reason}")
+        talk(f"skipped: {benchmark} with {model}: {reason}")
 
 
 def _print_breakdowns(outcome: RunOutcome) -> None:
@@ -135,7 +135,7 @@ def _print_tables(outcome: RunOutcome, overview: dict[str, Any]) -> None:
     for note in judge_notes(named):
         talk(note)
     for benchmark, model, reason in outcome.excluded:
-        talk(f"left out: {benchmark} with {model}: {reason}")
+        talk(f"skipped: {benchmark} with {model}: {reason}")
     pages = [page for page in {run.folder / PAGE: None for run in outcome.runs.values()} if page.is_file()]
     pages_text = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""
     talk(f"folder: {outcome.folder}{pages_text}")

@@ -251,7 +251,7 @@ class SoundCodec(CollectionCodec):
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
         """Encode one item to codes `(codebooks, frames)` and side information.
 
-        Inputs of the package's decoder that repeat the codes are left out of the side information.
+        Inputs of the package's decoder that repeat the codes are omitted from the side information.
         """
         row = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
         units = self._model.extract_unit(row)

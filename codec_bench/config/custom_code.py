@@ -1,4 +1,4 @@
-"""Hash the code that a name stands for: its file and the local modules that it imports.
+"""Hash the code of a name: its file and the local modules that it imports.
 
 Local modules lie outside the standard library and the folders of installed packages. A class of an installed package
 counts the modules of that package that its file imports.

@@ -58,7 +58,7 @@ def names(value: str | Iterable[str]) -> list[str]:
     for item in parts:
         if not isinstance(item, str):
             got = f"the class {item.__name__}" if isinstance(item, type) else f"a {type(item).__name__}"
-            raise UserError("name_type", type=got, hint="a class of one's own is './FILE.py:CLASS'")
+            raise UserError("name_type", type=got, hint="a custom class is './FILE.py:CLASS'")
     return [p.strip() for p in parts if p.strip()]
 
 

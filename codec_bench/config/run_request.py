@@ -26,7 +26,7 @@ class RunRequest(CommandOptions):
 
     benchmark: Texts | None = option(
         None,
-        "Benchmarks with commas (see: list benchmarks), or ./folder of your own.",
+        "Benchmarks with commas (see: list benchmarks), or ./FOLDER of a custom one.",
         positional=True,
         instead_of=("suite",),
         python="names (`librispeech-test-clean`), own folders, or one string with commas.",

@@ -161,7 +161,7 @@ class Repository:
 def _member(folder: Path, named: str, archive: str) -> str:
     """The path of an archive's unpacked file, as a row names it.
 
-    Some archives lack the top folder of their own name.
+    Some archives lack the top folder with their name.
     """
     top, _, rest = named.replace(os.sep, "/").partition("/")
     bare = not (folder / named).is_file() and top == os.path.basename(archive).partition(".")[0] and rest
@@ -252,7 +252,7 @@ def _cache_folder(repo: str) -> str:
 
 
 def _cached(repo: str, revision: str | None) -> Repository | None:
-    """The repository in the hub's cache at a revision; None if it is not there.
+    """The repository in the hub's cache at a revision; None if it does not exist.
 
     For a data set that is a script, it is the hub's conversion to Parquet.
     """

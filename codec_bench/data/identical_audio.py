@@ -22,7 +22,7 @@ _QUIETEST = 0.5 / 32768
 def sameness(samples: Sequence[Sample]) -> Diagnostic | None:
     """Say why generated audio seems to be the reference audio; None if it does not.
 
-    The reason is that an estimate is the file of its own reference, or that more than half of the compared pairs are
+    The reason is that an estimate is the file of its reference, or that more than half of the compared pairs are
     equal sample by sample.
 
     Args:

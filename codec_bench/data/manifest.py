@@ -1,7 +1,7 @@
 """Rows of a manifest: JSON lines, CSV, TSV or Parquet, read as a stream.
 
 Conventions
-    Column names are case-insensitive. A field is read from the column of its own name, else from its first alias. Paths
+    Column names are case-insensitive. A field is read from the column with its name, else from its first alias. Paths
     are relative to the manifest's folder. An error in one row is that row's problem; an error of the whole file raises
     `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell with
     doubled inner quotes, as spreadsheets write it.

@@ -225,7 +225,7 @@ def open_table(
     if not os.path.exists(path):
         raise UserError("no_table", path=where, hint="a data set on the hub is hf:OWNER/NAME")
     if data_dir is not None:
-        raise UserError("file_without_folder", path=path, data_dir=data_dir, hint="name the folder that it lies in")
+        raise UserError("file_without_folder", path=path, data_dir=data_dir, hint="name the folder that contains it")
     return _open_file(path, config, split, selection)
 
 
@@ -239,7 +239,11 @@ def _open_file(path: str, config: str | None, split: str | None, selection: RowS
     for option, requested in (("configuration", config), ("split", split)):
         if requested not in (None, name):
             raise UserError(
-                "file_without_option", path=path, option=option, value=requested, hint="name the folder that it lies in"
+                "file_without_option",
+                path=path,
+                option=option,
+                value=requested,
+                hint="name the folder that contains it",
             )
     if kind.lower() == ".parquet":
         rows: Rows = ParquetRows(Repository(base, os.path.dirname(path)), {name: (base,)})

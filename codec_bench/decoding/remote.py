@@ -140,7 +140,7 @@ def tried(url: str, act: Callable[[], _Got]) -> _Got:
             return act()
         except UserError:
             raise
-        except Exception as error:  # the packages behind fsspec raise errors of their own
+        except Exception as error:  # the packages behind fsspec raise their own errors
             why, passes = _reason(error)
             if not passes:
                 raise RemoteError("url_refused", url=shown(url), cause=why) from error

@@ -185,7 +185,7 @@ def _check_readable(plan: Plan, folder: Path) -> None:
                 "class_source_unknown",
                 folder=folder,
                 system=system.name,
-                hint="use another folder, or put the class into a file or a cell of its own",
+                hint="use another folder, or put the class into a separate file or cell",
             )
 
 

@@ -141,7 +141,7 @@ class MetricWork(NamedTuple):
 
     Args:
         estimate, reference: signals per rate.
-        native_rate_hz: for metrics without a rate of their own.
+        native_rate_hz: for metrics without a fixed rate.
         known: the other arguments of `metrics.base.Inputs`.
     """
 

@@ -77,7 +77,7 @@ class Stages:
         try:
             self._device.acquire(len(device_owners(self.specs)))  # before the first network takes memory
         except Exception as error:  # a driver that is too old, a torch without CUDA
-            if out_of_memory(error) or is_device_error(describe(error)):  # these have ways of their own
+            if out_of_memory(error) or is_device_error(describe(error)):  # these are handled elsewhere
                 raise
             reason = describe(error)
             hint = "codec-bench doctor checks the driver and the libraries; --device cpu goes without the device"

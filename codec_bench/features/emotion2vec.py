@@ -31,7 +31,7 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
 
     Args:
         weights: a file in the layout of the published `model.pt`, or a folder with it, or None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
+        point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
 
     Raises:
         WeightsError: the checkpoint is missing. UserError: no such precision.

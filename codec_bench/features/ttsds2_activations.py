@@ -124,7 +124,7 @@ class Ttsds2Whisper(_Activations):
 
     The encoder of `whisper-small.en` reads the first 30 s of a signal, zero-padded. The mean over all 13 hidden states
     and all channels leaves one number for each of 1,500 frames of 20 ms; most belong to the zeros where signals are
-    short. Each signal has a window of its own, so batches do not change the results.
+    short. Each signal has a separate window, so batches do not change the results.
 
     Result: `{"embedding": float32 (1500,)}`, with `noise` float32 `(4, 1500)`: uniform, normal, ones, zeros.
 

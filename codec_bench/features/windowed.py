@@ -93,7 +93,7 @@ def windowed_batch(
         obstacle: returns why a signal has no result, or None.
         cut: returns the windows of a signal.
         limits: the size of a pass.
-        room: returns the zero-padded size of a window in a pass of its own.
+        room: returns the zero-padded size of a window in a separate pass.
     """
     from codec_bench.networks.transfer import padded_rows
 

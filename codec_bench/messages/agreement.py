@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _TIES = {
-    "left-out": "they are left out of the comparisons with the majority",
+    "left-out": "they are excluded from the comparisons with the majority",
     "any": "a rater who gives one of the most frequent values agrees",
     "equal": "no system counts as preferred",
 }

@@ -46,7 +46,7 @@ SENTENCES = {
         "models_or_codecs": "got both models and codecs, or neither; expected one of them",
         "ray_options": "got options of a Ray cluster ({options}) without --executor ray",
         "inside_event_loop": (
-            "run_benchmark was called inside an event loop, such as that of a notebook, and needs one of its own"
+            "run_benchmark was called inside an event loop, such as that of a notebook, and needs a separate one"
         ),
         "control_and_controls": "got the control '{control}' and --controls, which chooses controls itself",
         "repeats_with_wordings": "got --repeats with every wording, and each wording is sent once",

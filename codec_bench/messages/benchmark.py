@@ -99,7 +99,7 @@ SENTENCES = {
         "no_such_label": "the expected answer is none of the labels of the question",
         "missing_parts": "parts of the session are missing, and their words count as errors of the others",
         "empty_answer_no_option": "an empty answer is like no option",
-        "benchmark_excluded": "{benchmark} with {model} will be left out: {cause}",
+        "benchmark_excluded": "{benchmark} with {model} will be skipped: {cause}",
         "also_says": "a judge's reply that also says another verdict",
     },
     "error": {

@@ -86,7 +86,7 @@ SENTENCES = {
         "codec_info_values": "the codec '{codec}' declares info.{field}={values!r}; expected a tuple such as (16000,)",
         "codec_takes_channels": "the audio has {channels} channels; the codec takes only {expected}",
         "vectors_unsupported": "{codec} gives no vectors for its codes",
-        "concealment_unsupported": "{codec} has no concealment of its own",
+        "concealment_unsupported": "{codec} has no packet loss concealment",
         "fewer_codebooks_unsupported": "{codec} decodes no fewer codebooks than it has",
         "streaming_unsupported": "{codec} needs the whole signal: it has no streaming way of coding",
         "codec_channels": "{codec} does not code {channels} channels",

@@ -60,7 +60,7 @@ SENTENCES = {
         "file_too_long_for_yaml": "'{path}' has {bytes} bytes; a YAML file may have {most}",
         "does_not_fit": _does_not_fit,
         "yaml_character": (
-            "'{path}', line {line}, column {column}: the character U+{character:04X} may not stand in YAML"
+            "'{path}', line {line}, column {column}: the character U+{character:04X} is not allowed in YAML"
         ),
         "name_type": "expected a name as a text, got {type}",
         "unknown_option": "'{name}' does not take '{option}'",
@@ -79,7 +79,7 @@ SENTENCES = {
             "the Ray address is '{address}', that of a Ray client; expected HOST:PORT of the head node"
         ),
         "same_name_as_stage": "'{system}' is called '{name}', which is also the name of another stage of this run",
-        "custom_weights_unsupported": "{metric} takes no weights of your own for '{name}': {reason}",
+        "custom_weights_unsupported": "{metric} takes no custom weights for '{name}': {reason}",
         "option_of_object": "the option '{option}' is for '{name}', an object that is built already",
         "running_and_options": "got running= and {options}; expected one of the two",
         "save_audio_value": "save_audio is '{value}'; expected all, none or a number of samples",

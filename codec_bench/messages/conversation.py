@@ -37,7 +37,7 @@ SENTENCES = {
         "no_session_to_replay": "'{run}' holds no whole session whose user could be repeated",
         "replay_rate": "the run that is replayed sent {rate_hz} Hz, and '{model}' takes {model_rate_hz} Hz",
         "no_full_duplex_sample": "'{folder}' holds no sample of Full-Duplex-Bench",
-        "full_duplex_kind": "the sample '{sample}' of Full-Duplex-Bench 1.5 lies in '{folder}'",
+        "full_duplex_kind": "the sample '{sample}' of Full-Duplex-Bench 1.5 is in '{folder}'",
         "words_of_other_session": "the words in '{path}' are of another session",
         "not_words": "'{path}' does not hold words: {type}: {cause}",
         "takes_no_conversation_sound": "the model '{model}' does not take a conversation with sound",

@@ -23,7 +23,7 @@ SENTENCES = {
         # The used part of a folder or list.
         "generated_audio_is": "the generated audio of '{system}' is {origin}",
         "files_of_list": "the files that its {name} names",
-        "files_of_folder": "the sound files in the folder; its {name} was left out, since it {cause}",
+        "files_of_folder": "the sound files in the folder; its {name} was ignored, because it {cause}",
         "list_of_voices": "names the recordings of voices",
         "list_names_other": "names '{path}', which is not in the folder",
         "list_names_none": "names no file that is in the folder",
@@ -43,7 +43,7 @@ SENTENCES = {
             "--reference sets another role."
         ),
         "trials_excluded": (
-            "{trials:,} trials of '{path}' are left out, because they name a recording that is not in the data "
+            "{trials:,} trials of '{path}' are excluded, because they name a recording that is not in the data "
             "({first})"
         ),
         "trial_unknown": "line {line}: {name}",

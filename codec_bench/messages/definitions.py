@@ -125,7 +125,7 @@ SENTENCES = {
         "metric_without_side": "'{text}' does not say whose words are compared",
         "not_a_metric_of_answers": "'{text}' is not a metric of answers",
         "no_variant_of_metric": "'{stem}[{variant}]' is no metric of answers",
-        "reads_own_files": "'{name}' reads files of its own",
+        "reads_own_files": "'{name}' reads other files",
         "steps_not_a_list": "the steps are the text '{names}'; expected a list of names",
         "not_a_step": "'{text}' is not a step",
         "step_needs_argument": "the step '{name}' needs an argument",

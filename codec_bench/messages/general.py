@@ -15,7 +15,7 @@ _KINDS = {
     "system_with_audio": "chosen system with a folder of audio",
     "profiled_family": "family among the profiled codecs",
     "codec_family": "family of codecs",
-    "optional_measurement": "measurement that can be left out",
+    "optional_measurement": "optional measurement",
     "test_part": "part of a test",
     "toolkit": "toolkit whose results can be read",
     "metric_order": "order of metrics",
@@ -63,7 +63,7 @@ def words_of(kind: str) -> str:
 
 
 def either(names: Sequence[str]) -> str:
-    """Names of which one is expected: `a, b or c`."""
+    """Names, one of which is expected: `a, b or c`."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -131,7 +131,7 @@ _FEATURES = {
 
 SENTENCES = {
     "info": {
-        "skipped": "it was left out",
+        "skipped": "it was skipped",
         "several": lambda notes: "; ".join(notes),
     },
     "warning": {

@@ -17,8 +17,8 @@ def _protocols_of_row(row: str, metric: str, protocols: Sequence[str], columns: 
 
 SENTENCES = {
     "info": {
-        "board_of_one_benchmark": "there is one benchmark only, so none can be left out",
-        "board_of_one_group": "there is one group of tasks only, so none can be left out",
+        "board_of_one_benchmark": "there is only one benchmark, so none can be excluded",
+        "board_of_one_group": "there is only one group of tasks, so none can be excluded",
         "few_complete_rows": "columns cannot be scaled over fewer than two complete rows",
         "constant_columns": lambda columns: (
             f"the rows are all equal in column {', '.join(columns)}, which counts nothing when columns are scaled"
@@ -27,13 +27,13 @@ SENTENCES = {
         "row_without_rank": "the row has no rank",
         "row_without_items": "there are no items of this row, so the interval of its rank is unknown",
         "items_not_separable": lambda columns: (
-            f"the items behind {', '.join(columns)} cannot be left out one by one, so the interval of the rank is "
+            f"the items behind {', '.join(columns)} cannot be excluded one by one, so the interval of the rank is "
             "unknown"
         ),
-        "run_not_finished": "left out, because it is not finished (its state is '{state}'): {run}",
+        "run_not_finished": "excluded, because it is not finished (its state is '{state}'): {run}",
         "no_item_of_all_systems": "the systems share no item",
         "few_own_systems": "own systems with a value: {systems}; at least {needed} are needed",
-        "run_without_codec": "left out, because it holds no codec with a value: {run}",
+        "run_without_codec": "excluded, because it holds no codec with a value: {run}",
         "failures_in_column": "{failed:,} of {items:,} items of {column} failed",
     },
     "warning": {
@@ -78,7 +78,7 @@ SENTENCES = {
         "board_without_groups": "the board '{board}' names no groups of columns to take means of",
         "board_without_average": "the board '{board}' has no average, so its rows have no ranks",
         "board_counts_samples": (
-            "in '{board}' every sample counts as one, so that a benchmark cannot be left out or scaled alone"
+            "in '{board}' every sample counts as one, so that a benchmark cannot be excluded or scaled alone"
         ),
         "board_of_one_column": "the board '{board}' has one column, which correlates with no other",
     },

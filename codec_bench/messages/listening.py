@@ -29,8 +29,8 @@ SENTENCES = {
         "difference_grade": "the mean difference grade is {mean:.2f} (p = {p:.3f} that it is not below 0)",
         "rule_finding": "{rule}: {cause}",
         "rule_not_applied": "the rule {rule} could not be applied to {count} of {raters} raters: {cause}",
-        "item_left_out": "{cause} (left out)",
-        "more_items_left_out": "{items:,} more are left out",
+        "item_left_out": "{cause} (excluded)",
+        "more_items_left_out": "{items:,} more are excluded",
         "few_usable_items": ("{requested:,} items are requested, and {usable:,} are usable: {training:,} for practice"),
         "screening_changed": lambda before, rules: (
             f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was "

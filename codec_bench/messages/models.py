@@ -28,7 +28,7 @@ SENTENCES = {
         "tools_called": "the model called tools that the request does not have",
         "key_repeated": "the service repeated its key in the answer; it was masked",
         "characters_replaced": "characters that are not Unicode were replaced",
-        "usage_not_counts": "the reported usage is no count and was left out: {usage}",
+        "usage_not_counts": "the reported usage is no count and was ignored: {usage}",
     },
     "error": {
         "field_not_filled": lambda model, field, task: (
@@ -75,7 +75,7 @@ SENTENCES = {
         "body_layout": lambda subject, type, cause, body="": (
             f"the {subject} does not have the expected layout ({type}: {cause}){body and f': {body}'}"
         ),
-        "no_upload_address": "the service gave no address of its own for the upload",
+        "no_upload_address": "the service gave no separate address for the upload",
         "model_process_ended": "the model's process ended ({cause})",
         "model_given_up": "the model was stopped after {processes} processes without an answer: {cause}",
         "model_closed": "the model was closed before it answered",
@@ -183,7 +183,7 @@ SENTENCES = {
         "follows_no_instruction": "the model follows no instruction on how to speak, and the request has one",
         "takes_no_sound": "the model takes no sound in the field '{field}', and the request has one",
         "voice_without_transcript": "the model needs the transcript of a voice, and the request has no 'prompt_text'",
-        "text_holds_mark": "the text holds '{mark}', which has a meaning of its own for this model",
+        "text_holds_mark": "the text holds '{mark}', which has a special meaning for this model",
         "no_position_to_speak": (
             "text and voice take all {positions} positions of the model, and none is left to speak in"
         ),

@@ -43,7 +43,7 @@ SENTENCES = {
         "too_few_clips": "{clips} clips are needed to learn, to choose and to measure, and there are fewer",
         "too_few_codes": "there are {codes:,} codes to learn from; {needed:,} are needed",
         "too_few_frames": (
-            "it sends {seconds:.3g} s in {frames} parts, of which none can be lost alone; {needed} are needed"
+            "it sends {seconds:.3g} s in {frames} parts, none of which can be lost alone; {needed} are needed"
         ),
         "other_silence": "silence of the same length is sent in another number of frames",
         "not_coded": "the data were not coded whole, or the process that coded them has ended",
@@ -59,7 +59,7 @@ SENTENCES = {
         "no_such_order": "no clip has {order} frames",
         "no_vectors": "it gives no vectors for its codes",
         "no_common_vectors": "its codes are several streams, which have no vectors in common",
-        "no_concealment": "{codec} has no concealment of its own",
+        "no_concealment": "{codec} has no packet loss concealment",
         "no_module": "it has no torch module, and only torch's operations can be counted",
         "no_global_codes": "it has no codes that are sent once per utterance",
         "no_second_speaker": "its clips are all of one speaker; an exchange needs two",
@@ -82,7 +82,7 @@ SENTENCES = {
         "fault_of": lambda sections, reason: f"{', '.join(sections)}: {reason}",
         "scores_failed": "{count} of the clips: {reason}",
         "codec_of_this_process": (
-            "'{codec}' is of this process (a {type} in memory), and a codec is profiled in a process of its own, which "
+            "'{codec}' is of this process (a {type} in memory), and a codec is profiled in a separate process, which "
             "cannot import it"
         ),
         "codes_out_of_range": "codebook {codebook} has {count} codes outside [0, {cardinality})",

@@ -46,7 +46,7 @@ SENTENCES = {
         "too_few_to_compare": (
             "too few independent units to compare: {units}, and a comparison with the best needs {needed}"
         ),
-        "excluded_trials": "{excluded:,} of {trials:,} trials are left out, because an item has no value",
+        "excluded_trials": "{excluded:,} of {trials:,} trials are excluded, because an item has no value",
         "few_trials": "it rests on {trials} trials of one speaker",
         "biased_value": (
             "{items} items are few for {dimensions} dimensions: the value is biased upwards; extrapolation: {needed}"

@@ -4,7 +4,7 @@ Which file to open
     `base.py`       what every metric promises. A family is a file; the learned metrics are `predicted.py`, one for each
                     row of `codec_bench.features.scorers`.
     `command.py`    a metric that is a program, and the file that names it.
-    `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS`
+    `groups.py`     which metrics a name such as `quality` selects; the groups themselves are `GROUPS` and `TOPICS`
                     here.
     `costs.py`      how long a metric takes, as measured; `sensitivity.py` what moves it though a listener would not
                     mind. `words.py` reads the times of words.

@@ -19,7 +19,7 @@ from codec_bench.metrics.error_rate import Wer
 from codec_bench.types import Score
 
 EACH = "wer"
-"""The metric computed with each recogniser. Its name with several recognisers stands for all of them."""
+"""The metric computed with each recogniser. Its name with several recognisers selects all of them."""
 TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
 """Metrics over all recognisers together."""
 

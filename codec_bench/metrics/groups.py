@@ -183,7 +183,7 @@ def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
         text = name if model is None else f"{name}[{model}]"
         try:
             metric = build_metric(text)
-        except UserError as error:  # it has no such model, or none of its own, or its package is missing
+        except UserError as error:  # it has no such model, or no model, or its package is missing
             unbuilt = unbuilt or error.message
             continue
         obstacle = _obstacle(metric, material)

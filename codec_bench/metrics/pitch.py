@@ -257,7 +257,7 @@ class VoicedInBoth(_Pitch):
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
     """Return the words with times of the reference and of the estimate.
 
-    An estimate without times of its own has the reference's. ValueError if there are no times, or the words differ.
+    An estimate without times has the reference's. ValueError if there are no times, or the words differ.
     """
     if item.words is None:
         raise ValueError(f"the data have no column '{WORDS}', which holds the times of words")
@@ -278,7 +278,7 @@ def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
         f0_hz: `(frames,)`, 0 where unvoiced.
         hop_s: seconds between frames.
     """
-    start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
+    start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k is at k hops
     voiced = f0_hz[start:end]
     voiced = voiced[voiced > 0]
     return float(_cents(voiced).mean()) if voiced.size >= VOICED_FRAMES else math.nan

@@ -47,7 +47,7 @@ class _Intelligibility(ItemMetric):
         value = getattr(cpu, f"{self.stem}_of")(item.once(_envelopes))
         if value is None:
             return Score.undefined(Diagnostic("stoi_too_short"), self.protocol)
-        # A mean of correlations lies in [-1, 1]; only rounding can take it beyond.
+        # A mean of correlations is in [-1, 1]; only rounding can take it beyond.
         return Score.ok(min(1.0, max(-1.0, value)), self.protocol)
 
 

@@ -311,7 +311,7 @@ def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], de
             model=name,
             type=type(error).__name__,
             cause=error,
-            hint=f"its options are {', '.join(options) or 'all left out'}",
+            hint=f"its options are {', '.join(options) or 'all omitted'}",
         ) from error
     if not isinstance(model, Model):
         raise UserError("not_a_model", name=name, type=type(model).__name__, hint=_CONTRACT)

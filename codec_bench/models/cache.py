@@ -155,7 +155,7 @@ class ResponseCache(BoundedCache):
         """Store an ok response; the next `flush` writes it to the disk.
 
         Args:
-            alias: a further key for lookups, used where it has no answer of its own.
+            alias: a further key for lookups, used if the key has no answer.
         """
         with self._lock:
             if self._db is not None and response.status == "ok":

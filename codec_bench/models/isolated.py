@@ -42,7 +42,7 @@ class Isolated(Model):
     """A model that answers in worker processes with their own packages.
 
     Args:
-        env: an environment of `configs/env`, or the path of your own YAML file.
+        env: an environment of `configs/env`, or the path of a custom YAML file.
         code: the file with `load` and `answer`; None uses the environment's.
         load: keyword arguments of `load`, as JSON values.
         batch_items: the most requests in one batch.

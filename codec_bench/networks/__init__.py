@@ -3,7 +3,7 @@
 They work on tensors and lengths, not on files, budgets or metrics. Most import torch: import them inside functions.
 
 Which file to open
-    A codec, scorer or encoder has a file of its own name. Shared are:
+    Every other file is a codec, scorer or encoder. Shared are:
     `ragged.py`     the ends of items in a padded batch; `recurrent.py`, `mean_pooled_encoder.py` layers and means up to
     them.
     `seanet.py`     EnCodec's convolutions; `vocos.py` decoders over spectra; `weight_norm.py` folds weights.

@@ -1,7 +1,7 @@
 """The few batch shapes of a GPU: a ladder of lengths with items on each.
 
 GPU libraries prepare an algorithm for every new shape, and the memory of one shape seldom fits another. So the items of
-a batch lie on one rung, their number times its length is about constant, and the rest is padded.
+a batch are on one rung, their number times its length is about constant, and the rest is padded.
 
     lengths     Four per doubling, from 1.28 s on: 21 up to 41 s. Padding adds at most a fourth beyond 1.28 s.
     items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two per doubling.

@@ -2,7 +2,7 @@
 
 cuDNN takes 17 ms of an H200 for wav2vec 2.0's positional convolution over 14,700 frames in half precision (128 taps, 16
 groups of 48 channels), the work of a large product of 0.3 ms. Here `BLOCK` frames of a group's result are one row: the
-product of `BLOCK + kernel - 1` frames of its input, contiguous once the groups lie one after the other, with a matrix
+product of `BLOCK + kernel - 1` frames of its input, contiguous once the groups follow each other, with a matrix
 that holds the kernel `BLOCK` times, each a frame lower, and zeros. For 128 taps:
 
     BLOCK   copied input   operations   the kernel in memory

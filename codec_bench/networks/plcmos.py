@@ -100,7 +100,7 @@ class PlcmosNet(WholeSignal, nn.Module):
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.
-            raters: float32 `(signals, raters, 64)`, random vectors that stand for listeners.
+            raters: float32 `(signals, raters, 64)`, random vectors that represent listeners.
         """
         frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
         x = self._levels(waves, frames)[:, None]

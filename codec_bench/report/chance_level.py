@@ -52,7 +52,7 @@ def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
             f"{metric} {written} {unit}".rstrip()
         )
     return [
-        f"{system} with failures left out and as wrong: {', '.join(values)}; {toolkit} {_COUNTED[counts]}"
+        f"{system} with failures excluded and as wrong: {', '.join(values)}; {toolkit} {_COUNTED[counts]}"
         for (system, toolkit, counts), values in values_by_rule.items()
     ]
 

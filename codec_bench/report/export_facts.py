@@ -103,7 +103,7 @@ def data_of(meta: Mapping[str, Any]) -> DataFacts:
 
 
 def describe_parts(run: Run) -> list[str]:
-    """Return phrases on the data a run left out, and on other data; or none."""
+    """Return phrases on the data that a run excludes, and on other data; or none."""
     config, rows = run.meta["config"], count_rows(run)
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
     sharded = [] if config.get("shard") is None else [f"shard {config['shard']} only"]

@@ -461,7 +461,7 @@ def _draws_note(entry: MetricSummary) -> str:
     if shares:
         right = "are right" if draws.passes_at == 1 else f"pass with {draws.passes_at:g}"
         without_score = max(passed.failed for passed in draws.passes.values())
-        but = f", without {without_score:,} questions of which an answer has no score" if without_score else ""
+        but = f", without {without_score:,} questions with an answer without a score" if without_score else ""
         phrases.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
     return "; ".join(phrases)
 

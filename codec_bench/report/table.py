@@ -281,7 +281,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
         *([_probability(c.p_holm)] if adjusted else []),
         scaled(test.detectable),
         f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs and not c.barred else "–",
-        f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
+        f"{c.pairs:,}" + (f"\n{c.dropped:,} excluded" if c.dropped else ""),
         f"{test.units:,}",
     ]
     cells = list(map(Text, cells_text))

@@ -60,7 +60,7 @@ def bd_rate_interval(
 
     Args:
         anchor, test: as of `bd_rate`; bitrates are as measured.
-        leave_one_out: how the qualities change with each unit left out, float64 `(units, points of anchor and test)`.
+        leave_one_out: how the qualities change without each unit, float64 `(units, points of anchor and test)`.
         sizes: of the units, `(units,)`; None if all are equal.
     """
     log_ratio = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))

@@ -73,7 +73,7 @@ def jackknife(
 
     Args:
         value: computes the value of the items in the blocks that it is passed, or None.
-        blocks: the block number of each item; one block is left out at a time.
+        blocks: the block number of each item; one block is excluded at a time.
         why: the note if there is no value.
         note: the note on a value.
     """

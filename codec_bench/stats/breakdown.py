@@ -76,7 +76,7 @@ class MetricParts:
     @cached_property
     def interval(self) -> Interval:
         """The 95 % confidence interval of the corpus value, clustered by unit."""
-        # An item without a unit is a unit of its own.
+        # An item without a unit is a separate unit.
         codes = unit_codes([unit or None for unit in self.units], len(self.sums))
         return interval_of(self.fold, self.sums, codes, share=self.share, bounds=self.bounds)
 

@@ -87,7 +87,7 @@ def interval(
     Args:
         values: one number per item; with `denominators` the numerators. Values that are all 0 or 1 are a share.
         denominators: one number per item, such as reference words, for the value sum(values) / sum(denominators).
-        clusters: one label per item, such as its speaker; an item with None is a unit of its own.
+        clusters: one label per item, such as its speaker; an item with None is a separate unit.
         bounds: the least and the greatest value of an item, None for an open end; they cut the ends of the interval.
         level: the share of such intervals that contain the true value, between 0 and 1.
         method: None for the method of the value's kind; `bootstrap` for BCa over units, except of a share.

@@ -119,7 +119,7 @@ def _by_chance(
     complete = [row for row in rows.values() if len(row) == len(places)]
     if not complete:
         return None
-    # Some questions have no value in some wording; the others stand for them.
+    # Some questions have no value in some wording; the others replace them.
     share = len(complete) / len(rows)
     return math.sqrt(float(np.var(np.asarray(complete), axis=1, ddof=1).sum()) / share) / (sum(below) / len(below))
 

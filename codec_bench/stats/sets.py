@@ -112,6 +112,6 @@ def item_fold(metric: str, aggregate: str) -> Fold:
         raise UserError(
             "set_metric_compared",
             metric=metric,
-            hint="leave it out with --metrics; its interval stands in the run's summary",
+            hint="leave it out with --metrics; its interval is in the run's summary",
         )
     return FOLDS.get(aggregate, ratios)

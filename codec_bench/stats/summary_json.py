@@ -1,7 +1,7 @@
 """Write parts of a run's summary as JSON, and read them back.
 
 A `Diagnostic` is written as a sentence and, under its field's name with `_code`, as the code with parameters that is
-read back. None is a missing number with a reason. `UNSET` does not apply, is false, and is left out.
+read back. None is a missing number with a reason. `UNSET` does not apply, is false, and is omitted.
 """
 
 from __future__ import annotations

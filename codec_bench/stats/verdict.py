@@ -125,7 +125,7 @@ def _common(parts: Sequence[MetricParts]) -> np.ndarray:
 def _find_tied(within: Mapping[K, MetricParts], top: K) -> set[K] | Diagnostic:
     """The systems indistinguishable from the best, or a note if untestable."""
     best, others = within[top], [name for name in within if name != top]
-    if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something
+    if isinstance(best, SetParts):  # no item adds a separate part, so only the intervals are informative
         ends = {name: parts.interval.ends for name, parts in within.items()}
         return {n for n in others if (a := ends[n]) and (b := ends[top]) and a[0] <= b[1] and b[0] <= a[1]}
     codes = unit_codes([unit or None for unit in best.units], len(best.units))

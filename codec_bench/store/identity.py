@@ -32,7 +32,7 @@ class Identity:
     """The parts that make two benchmarks the same; each is a hash, or None if unknown.
 
     Args:
-        data: columns of which data.
+        data: the data of the columns.
         rows: questions with expected answers.
         prompt: with its wording.
         reading: how answers are read.
@@ -103,7 +103,7 @@ def data_hash(facts: Mapping[str, Any]) -> str:
     """Hash of the data source that a benchmark's definition or a record names."""
     held = {name: facts.get(name) for name in _OF_DATA}
     data = {name: value for name, value in (held.pop("data") or {}).items() if name not in _ELSEWHERE}
-    # Of a file of one's own the revision is a hash of its content; on the hub it says where the rows came from.
+    # The revision of a user's file is a hash of its content; on the hub it names the origin of the rows.
     return hashed([data, held, facts.get("revision") if data.get("path") else None])
 
 

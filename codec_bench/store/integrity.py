@@ -50,7 +50,7 @@ _HASH = "blake2b"
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOG, _JOURNAL = "-wal", "-journal"
 RUN_JSON, SUMMARY_JSON, PAGE = RESULTS = ("run.json", "summary.json", "report.html")
-"""The files next to a record that say of which state of it they were made."""
+"""Files next to a record that state which version of it they were made from."""
 STATE_OF_RECORD = "record"
 """Field of `summary.json` with the state of its record; `run.json` has the same entries at the top."""
 _STATE_IN_PAGE = re.compile(rb'<meta name="codec-bench-record" content="([^"]*)">')
@@ -89,7 +89,7 @@ def reading(path: Path) -> Iterator[None]:
         raise  # a defect of this program, not of the file
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        # Errors of SQLite's JSON functions, and text that is not UTF-8, have no code of their own.
+        # Errors of SQLite's JSON functions, and text that is not UTF-8, have no separate code.
         if code in (*_OF_THE_FILE, sqlite3.SQLITE_ERROR, 0):
             raise damaged(path, str(error)) from error
         raise UserError("record_unreadable", path=path, cause=error) from error

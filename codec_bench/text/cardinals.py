@@ -74,7 +74,7 @@ class Cardinals:
         for unit in sorted(self.units, reverse=True):
             count, number = divmod(number, unit)
             if count:
-                # One unit alone may have a word of its own: 10,000 is 만 in Korean, not 일만.
+                # A single unit may have a special word: 10,000 is 만 in Korean, not 일만.
                 text += self.alone[unit] if count == 1 else self.words(count) + self.units[unit]
         return text + (self.words(number) if number else "")
 

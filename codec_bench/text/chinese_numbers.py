@@ -124,7 +124,7 @@ def _fraction(fraction: str) -> str:
     return f"{cardinal(below)}分之{cardinal(above)}"
 
 
-# The published patterns, except for two changes that make them linear and match the same: one non-digit stands for a
+# The published patterns, except for two changes that make them linear and match the same: one non-digit replaces a
 # run of them, and a number begins where its digits begin. The group, if any, is the reading.
 _PERCENTAGE = re.compile(rf"(?<!\d){_NUMBER}%")
 _READINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (

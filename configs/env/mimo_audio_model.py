@@ -109,7 +109,7 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     except Refused as reason:
         return {"refused": str(reason)}
     notes = [
-        f"MiMo-Audio was not told '{name}'"
+        f"MiMo-Audio ignores '{name}'"
         for name in parameters
         if name not in ("max_tokens", "temperature", "top_p", "seed")
     ]

@@ -95,7 +95,7 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     }
     drawn = () if settings["do_sample"] else ("temperature", "top_p")
     settings |= {names[name]: value for name, value in parameters.items() if name in names and name not in drawn}
-    notes = [f"MiniCPM-o was not told '{name}'" for name in parameters if name not in names and name != "seed"]
+    notes = [f"MiniCPM-o ignores '{name}'" for name in parameters if name not in names and name != "seed"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.wav"
         text = state["model"].chat(

@@ -88,7 +88,7 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
         messages = [{"role": m["role"], "content": _content(m["content"], folder)} for m in item["messages"]]
         _, text, codes = state["model"]([*messages, ends], **settings)
     known = ("max_tokens", "seed", "temperature", "top_p", "repetition_penalty")
-    notes = [f"Step-Audio 2 was not told '{name}'" for name in parameters if name not in known]
+    notes = [f"Step-Audio 2 ignores '{name}'" for name in parameters if name not in known]
     if not aloud:
         return {"text": text, "notes": notes}
     codes = [code for code in codes if code < _CODES]

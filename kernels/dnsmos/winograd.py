@@ -131,7 +131,7 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
     """Compute one row of a convolution of one channel, with its bias, rectified.
 
     Args:
-        x: flat input rows, `wide` columns each, of which three are read, the first from `start` on.
+        x: flat input rows, `wide` columns each; three are read, the first from `start` on.
         taps: nine weights and the bias `(10, channels)`. limit: `(columns,)`, zero where the output is zero.
         out: flat, at least `columns * channels` long.
     """

@@ -4,7 +4,7 @@ Several paths can have the edit distance: `a b` against `b c` is two substitutio
 insertion. The path, and so the error counts, is that of rapidfuzz, which jiwer uses:
 
 1. Items with which both sequences begin, and then items with which both end, are hits.
-2. The rest is found backwards through the full table of distances: a deletion wherever it lies on a shortest path,
+2. The rest is found backwards through the full table of distances: a deletion wherever it is on a shortest path,
 otherwise an insertion if its cell is smaller than the diagonal one, otherwise the diagonal (hit or substitution).
 3. A table of `WHOLE_BYTES` or more is not built. The estimate is halved, and the reference is cut at the first smallest
 sum of the halves' distances. Each half starts at step 1. This bounds the memory, and for long texts decides the path.

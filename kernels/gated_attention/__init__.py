@@ -37,7 +37,7 @@ def attend(
     """Attend to each item's own frames.
 
     Args:
-        q, k, v: `(items, heads, frames, width)` in half precision, of the same strides, the last of which is one.
+        q, k, v: `(items, heads, frames, width)` in half precision, of the same strides, the last one is 1.
         gate: float32 `(items, heads, frames, 1)`, each querying frame's factor of the bias.
         by_distance: the bias from distance -(frames - 1) to frames - 1, float32 `(heads, 2 * frames - 1)`.
         counts: int64 `(items,)`, own frames of each item, at least one.

@@ -198,7 +198,7 @@ def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | N
     """Look up the latents of codes.
 
     Args:
-        codes: int64 `(items, codebooks, frames)`, of the first codebooks. Every code must lie in [0, entries), which is
+        codes: int64 `(items, codebooks, frames)`, of the first codebooks. Every code must be in [0, entries), which is
             not checked on a GPU.
         use: an implementation other than the device's own.
 

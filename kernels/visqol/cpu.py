@@ -28,7 +28,7 @@ def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndar
 def _spectrogram(signal: np.ndarray, window: np.ndarray, hop: int, coefficients: np.ndarray) -> np.ndarray:
     """Filter eight bands at once: each waits for its own output, not for the others'.
 
-    A group's values lie in one array at known places, so the compiler sees that nothing overlaps.
+    A group's values are in one array at known positions, so the compiler sees that nothing overlaps.
     """
     size, groups = len(window), len(coefficients)
     frames = (len(signal) - size) // hop + 1

@@ -667,7 +667,7 @@ def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tm
     assert [reason["reason"] for reason in row["failures"]["reasons"] if reason["status"] == "flagged"] == [
         TWO_CORRECT_OPTIONS
     ]
-    text = "with failures left out and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
+    text = "with failures excluded and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
     page = (mine(tmp_path / "out") / "report.html").read_text("utf-8")
     assert '<span class="count quiet">chance 0.50</span>' in page and text in page
     code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", tmp_path / "out")
@@ -743,7 +743,7 @@ def test_the_command_prints_numbers_and_writes_a_page_that_runs_nothing_foreign(
     code, out, _ = command("run", complete, "--model", model, "--set", log, "--out", "s", "--json")
     assert code == 0 and json.loads(out)["benchmarks"][0]["metrics"]["accuracy[exact]"]["value"] == 1.0
     code, _, err = command("run", f"{complete},{spoken}", "--model", model, "--set", log, "--out", "s")
-    assert code == 3 and "left out: spoken with echo: 'spoken' needs answers in audio" in " ".join(err.split())
+    assert code == 3 and "skipped: spoken with echo: 'spoken' needs answers in audio" in " ".join(err.split())
 
 
 def test_answers_that_are_not_scored_are_counted_and_not_shown_as_scores(tmp_path, define, command, models):

@@ -135,7 +135,7 @@ def test_wordings_over_different_questions_report_it(ask, capsys):
     assert entry(folder)["robustness"]["same_questions"] is False
     print_wordings("mine", summary.systems["picky"].metrics, summary.answers)
     text = capsys.readouterr().out
-    assert "each over questions of its own" in text and "by wording" not in text
+    assert "each over different questions" in text and "by wording" not in text
 
 
 @pytest.mark.parametrize(("prompts", "number"), [("first", 0), ("2", 1), ("3", 2)])

@@ -83,7 +83,7 @@ def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, m
     tracking.look()
     tracking.look()
     tracking.close()
-    assert retained.closed and len(text) == 1 and "ZeroDivisionError" in text[0] and "left out from here on" in text[0]
+    assert retained.closed and len(text) == 1 and "ZeroDivisionError" in text[0] and "disabled from here on" in text[0]
 
 
 def test_what_is_requested_is_checked_before_the_run(monkeypatch):
@@ -105,7 +105,7 @@ def test_tensorboard(command, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     code, out, err = command(*EVAL, "--out", tmp_path / "run", "--log", f"tensorboard:{tmp_path / 'tb'}", "--json")
-    assert code == 0 and "left out" not in err, err
+    assert code == 0 and "disabled" not in err, err
     held = EventAccumulator(str(tmp_path / "tb"), size_guidance={"audio": 0, "images": 0})
     held.Reload()
     value = json.loads(out)["systems"]["opus-12k"]["metrics"]["stoi"]["value"]
@@ -120,7 +120,7 @@ def test_mlflow(command, tmp_path, monkeypatch):
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     code, out, err = command(*EVAL, "--out", tmp_path / "run", "--log", f"mlflow:{tmp_path / 'flow'}", "--json")
-    assert code == 0 and "left out" not in err, err
+    assert code == 0 and "disabled" not in err, err
     client = MlflowClient((tmp_path / "flow").as_uri())
     (experiment,) = [one for one in client.search_experiments() if one.name == "codec-bench"]
     (run,) = client.search_runs([experiment.experiment_id])
@@ -136,7 +136,7 @@ def test_wandb(command, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     code, _, err = command(*EVAL, "--out", tmp_path / "run", "--log", "wandb:mine")
-    assert code == 0 and "failed and is left out" not in err, err
+    assert code == 0 and "failed and is disabled" not in err, err
     teardown()  # as at a process's end: wandb's service writes the end of its file after finish() has returned
     (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
     tables = {path.name.partition("_")[0]: json.loads(path.read_text()) for path in folder.rglob("*.table.json")}

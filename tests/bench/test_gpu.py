@@ -27,9 +27,9 @@ def test_the_steps_of_a_part_leave_time_of_ten_minutes_for_what_surrounds_them(i
     ("step", "count", "state", "message"),
     [
         (STEP, 1, "done", "last"),
-        (STEP, 0, "left out", "there is no GPU"),
+        (STEP, 0, "skipped", "there is no GPU"),
         (gpu.Step("a", 30, ("-c", "print('on a CPU')"), anywhere=True), 0, "done", "on a CPU"),
-        (gpu.Step("a", 30, ("-c", ""), ("no_such_module", "os")), 1, "left out", "without no_such_module"),
+        (gpu.Step("a", 30, ("-c", ""), ("no_such_module", "os")), 1, "skipped", "without no_such_module"),
         (gpu.Step("a", 30, ("-c", "print('why'); raise SystemExit(4)")), 1, "failed (4)", "why"),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_step_is_tried_on_the_cpu_in_its_reduced_size_where_it_has_one():
 def test_every_step_works_where_its_device_is_not_there(step):
     rows = {path: path.read_bytes() for path in common.DATA.glob("*.csv")}
     outcome = gpu.run(step, {**os.environ, "PYTHONPATH": str(gpu.ROOT)}, 0, pretend=True)
-    assert outcome.state in ("done", "left out"), outcome
+    assert outcome.state in ("done", "skipped"), outcome
     assert rows == {path: path.read_bytes() for path in common.DATA.glob("*.csv")}, "a trial writes no rows"
 
 

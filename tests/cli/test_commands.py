@@ -217,7 +217,7 @@ def test_a_folder_that_holds_a_definition_is_validated_as_one_and_run_names_its_
     code, out, _ = command("validate", "mine")
     assert code == 2 and "version: Input should be 1; got 3" in " ".join(out.split())
     code, _, err = command("run", "mine", "--model", "gpt-4o")
-    assert code == 2 and "a definition of your own is named by its path: ./mine" in err
+    assert code == 2 and "a custom definition is named by its path: ./mine" in err
 
 
 def test_validate_names_every_bad_row(command, tmp_path):

@@ -7,7 +7,7 @@ repeated until the command ends by itself. Its record must then be whole, and it
 ones. Of `paid`, a run whose model is a service that charges, every answer that the service gave must be in the record
 after each kill, except those in flight. `rounds` is such a run of questions in several rounds; its answers and turns
 are compared too. Of `ray`, a run on a Ray cluster on this machine, actors, their workers and raylets are killed as
-well; it is left out where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
+well; it is skipped where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
 
 An item that was alone in a worker twice when the worker was killed is given up, and a question that a model's process
 had
@@ -546,7 +546,7 @@ def _there(requests: Sequence[str] | None) -> list[str]:
     """The jobs that can be done here."""
     names = list(requests or sorted(JOBS))
     if "ray" in names and find_spec("ray") is None:
-        print("ray: left out, since Ray is not installed (the extra ray)", flush=True)
+        print("ray: skipped, since Ray is not installed (the extra ray)", flush=True)
         names.remove("ray")
     return names
 

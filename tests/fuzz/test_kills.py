@@ -26,7 +26,7 @@ def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path,
 def test_without_ray_its_job_is_excluded_and_that_is_reported(monkeypatch, capsys):
     monkeypatch.setattr(kills, "find_spec", lambda name: None)
     assert kills._there(["ray", "eval"]) == ["eval"] and "ray" not in kills._there(None)
-    assert "ray: left out, since Ray is not installed" in capsys.readouterr().out
+    assert "ray: skipped, since Ray is not installed" in capsys.readouterr().out
     monkeypatch.setattr(kills, "find_spec", lambda name: name)
     assert kills._there(["ray", "eval"]) == ["ray", "eval"]
 

@@ -172,7 +172,7 @@ def test_mimo_audio_takes_the_method_that_fits(tmp_path):
     assert details[0][1:3] == [8192, drawn] and details[0][3] == details[1][3] != details[2][3]  # each id has its seed
     assert details[1][1:3] == [7, {"do_sample": False, "temperature": 1.0, "top_k": None, "top_p": 1.0}]
     assert details[2][2] == {**drawn, "temperature": 0.5, "top_p": 0.8}
-    assert got[1].notes == ("MiMo-Audio was not told 'stop'",) and got[0].notes == ()
+    assert got[1].notes == ("MiMo-Audio ignores 'stop'",) and got[0].notes == ()
     assert "no tokens of speech" in got[7].reason
     assert got[6].audio.sample_rate_hz == 24_000 and got[6].audio.samples.tolist() == [[0.5] * 480]
 
@@ -245,7 +245,7 @@ def test_step_audio_2_is_queried_as_its_examples_do(tmp_path):
     assert details[1][:3] == [[["user", [output]]], None, {"do_sample": False, "max_new_tokens": 7}]
     assert details[2][:3] == [[["user", [output]]], "<tts_start>", {**drawn, "temperature": 0.5}]
     assert details[0][3] == details[1][3] != details[2][3]  # each id has its seed
-    assert got[1].notes == ("Step-Audio 2 was not told 'stop'",) and got[0].notes == ()
+    assert got[1].notes == ("Step-Audio 2 ignores 'stop'",) and got[0].notes == ()
     assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [
         [0.375, 0.5]
     ]  # codes 3 and 4; the others pad
@@ -345,7 +345,7 @@ def test_minicpm_o_is_queried_by_its_chat(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert details[0][5] == details[1][5] != details[2][5]  # each id has its seed
     assert details[0][6] == [False, True, True, "torch.bfloat16"]
-    assert got[1].notes == ("MiniCPM-o was not told 'stop'",) and got[0].notes == ()
+    assert got[1].notes == ("MiniCPM-o ignores 'stop'",) and got[0].notes == ()
     assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [[0.5] * 3]
     assert "made no sound" in got[3].reason
     without = {"speaks": False, "voice": None, "language": "en"}

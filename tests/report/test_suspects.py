@@ -122,9 +122,7 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
         counts = {c[name] for c in pair["comparisons"] for name in ("wins", "losses", "ties")}
         assert code == 0 and (counts == {None}) == ("side" in (pair["a"], pair["b"])) == bool(pair["suspect"])
     _, out, _ = command("compare", run.folder, "--systems", "side,plain", "--metrics", "m")
-    assert (
-        f"side is suspect, so that neither is the better one: {RESULT}" in " ".join(out.split()) and "19 : 0" not in out
-    )
+    assert f"side is suspect, so neither is the better one: {RESULT}" in " ".join(out.split()) and "19 : 0" not in out
     _, out, _ = command("compare", run.folder, "--systems", "plain,worse", "--metrics", "m")
     assert "suspect" not in out and "19 : 0 : 0" in out
 

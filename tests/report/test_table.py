@@ -186,7 +186,7 @@ def test_a_comparison_shows_the_difference_and_who_won(rng):
     assert "−0.1" in line
     assert "0 : 40 : 0" in line
     assert "<0.001" in line
-    assert "10 left out" in text
+    assert "10 excluded" in text
     assert comparison_notes([clear]) == []
     none = compare_items([], [], metric="stoi", higher_is_better=True, seed=1)
     line = next(line for line in render(comparison_table([none], width=140), 140).splitlines() if "stoi" in line)

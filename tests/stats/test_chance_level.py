@@ -92,7 +92,7 @@ def test_the_rule_of_the_toolkit_stands_next_to_both_others(tmp_path):
         (text,) = metric_notes(
             [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", "accuracy[choice]", entry)]]
         )
-        assert text.startswith("m with failures left out and as wrong: accuracy[choice] 0.500 and 0.333; ")
+        assert text.startswith("m with failures excluded and as wrong: accuracy[choice] 0.500 and 0.333; ")
         assert text.endswith(
             "AudioBench counts them as wrong" if counts == "as-wrong" else "AudioBench leaves them out"
         )

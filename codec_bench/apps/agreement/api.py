@@ -69,13 +69,13 @@ def agreement(
     people's majority, mean and each person; up to six people are compared with each other.
 
     Args:
-        runs: runs or their folders; a folder that holds several stands for all of them. Items match by benchmark,
+        runs: runs or their folders; a folder that contains several selects all of them. Items match by benchmark,
             system and id, also across runs.
         human: a CSV file with the columns `id`, `rater` and `score`, and where needed `system`, `other`, `choice`,
             `subset` and `benchmark` (see `codec_bench.apps.agreement.ratings`).
         judges: only these judges, by their names in the record; the first one is the reference. None for all.
-        metrics: `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the runs, such as
-            `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only one.
+        metrics: `rating[RUBRIC]` selects the verdicts by this rubric; any other metric of the runs, such as
+            `dnsmos_ovrl`, is a separate rater. None for the rubric of the primary metric, or the only one.
         kind: of the people's scores: `rating` (numbers), `preference` (the better of two systems), or `option` (the
             option closest to an answer); None detects it. Preferences are compared with those of the judges' scores,
             and options with the runs' reading of the answers.

@@ -42,7 +42,7 @@ def metric_agreement(
     pair, and counted.
 
     Args:
-        runs: runs or their folders; a folder that holds several stands for all of them. Items match by benchmark or
+        runs: runs or their folders; a folder that contains several selects all of them. Items match by benchmark or
             data, system and id, also across runs.
         metrics: only these, as names or one string with commas; None for all that the runs have.
         human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and

@@ -3,8 +3,8 @@
 A file is one system's output of one sample, a condition a system with all its files. Each has the mean of M votes with
 c = t(0.975, M - 1) sd / sqrt(M). With the error e of the mapped value, rmse = sqrt(sum e^2 / (N - d)), rmse* uses
 max(0, |e| - c), and the outlier ratio is the share with |e| > c; d is 1 without a mapping, 2 for a line, 4 for a cubic.
-Mappings are least squares among non-decreasing ones. Without a mapping, the metric's range must lie in the votes' scale
-and cover half of it.
+Mappings are least squares among non-decreasing ones. Without a mapping, the metric's range must be within the votes'
+scale and cover half of it.
 Intervals: rmse chi-square with N - d; outlier ratio Wilson's, since the standard's has no width at 0 and 1; Pearson
 Fisher's z +- k / sqrt(N - 3), k = 1.96 from 30 on, else t(0.975, N - 1); Spearman `codec_bench.stats.correlation`. Two
 metrics: F(N - d, N - d) for rmse and rmse*, Fisher's z, pooled standard error for outlier ratios, as if independent;
@@ -269,7 +269,7 @@ def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale:
     """Compare one metric with mean votes, under each mapping of `DEGREES`.
 
     Args:
-        excluded: points left out, for the record.
+        excluded: count of excluded points, for the record.
         level: `files` or `conditions`.
         scale: the least and the greatest vote.
     """

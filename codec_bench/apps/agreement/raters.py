@@ -66,7 +66,7 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
 
     Args:
         judges: only these judges; empty for all.
-        metrics: `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the rubric of the
+        metrics: `rating[RUBRIC]` selects the verdicts of all judges by this rubric. Empty for the rubric of the
             primary metric, or the only one. Absent metrics are ignored.
 
     Raises:

@@ -214,7 +214,7 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
             path=path,
             kinds=", ".join(sorted(kinds)),
             known=", ".join(KINDS),
-            hint="give each kind a file of its own",
+            hint="put each kind into a separate file",
         )
     if not rows and not problems.all():
         raise UserError(

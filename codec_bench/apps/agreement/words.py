@@ -93,7 +93,7 @@ def matrix_rows(agreement: MetricAgreement) -> Rows:
 def metric_pair_rows(agreement: MetricAgreement) -> Rows:
     """Build one row per pair of metrics, highest agreement first."""
     over = [f"{NAMES[name]} over {unit}" for unit in ("items", "systems") for name in COEFFICIENTS]
-    heads = ["metrics", "say the same", "items", "units", "left out", over[0], over[1], "systems", over[2], over[3]]
+    heads = ["metrics", "say the same", "items", "units", "excluded", over[0], over[1], "systems", over[2], over[3]]
     size = lambda pair: pair.items.coefficients["spearman"].value  # noqa: E731
     ordered = sorted(agreement.pairs, key=lambda pair: -2.0 if size(pair) is None else size(pair), reverse=True)
     return heads, [_pair_cells(pair) for pair in ordered]
@@ -264,7 +264,7 @@ def _numbers(pair: PairAgreement, names: Sequence[str]) -> list[str]:
 
 def fit_rows(standard: Standard) -> Rows:
     """Build one row per metric, level and mapping with figures."""
-    heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
+    heads = ["metric", "over", "n", "excluded", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
     rows = [
         [
             plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.excluded:,}", MAPPINGS[one.mapping],

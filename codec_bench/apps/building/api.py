@@ -189,7 +189,7 @@ def build_items(
                         recordings = (
                             f"{excluded['count']:,} of {source['recordings']:,} recordings of '{source['name']}'"
                         )
-                        notify(f"{recordings} are left out, each because {excluded['reason']}")
+                        notify(f"{recordings} are excluded, each because {excluded['reason']}")
             keys = list(maker.keys())
             done = record.done()
             waiting = [key for key in keys if key not in done]

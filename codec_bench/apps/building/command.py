@@ -51,7 +51,7 @@ def build(
             print_json({"script": str(script), "lines": lines, "left_out": excluded})
         talk(f"{script} has {lines:,} lines to read")
         for reason, count in excluded.items():
-            talk(f"{count:,} items are left out: {reason}")
+            talk(f"{count:,} items are excluded: {reason}")
         if not lines:
             raise typer.Exit(3)
     if out is None:

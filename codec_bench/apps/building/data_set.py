@@ -193,8 +193,8 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> st
         groups: columns whose values name subsets.
     """
     form = recipe.form
-    # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
-    # stands in one line with that of the strict one.
+    # The folder's name may not be one for a benchmark; and under a separate name, a set with a looser check never
+    # shares a line with that of the strict one.
     name = re.sub(r"[^a-z0-9]+", "-", recipe.full_title.lower()).strip("-")
     return yaml_text(
         {
@@ -300,7 +300,7 @@ def _sources_text(sources: Sequence[Mapping[str, Any]]) -> str:
         licences = ", ".join(f"{text} ({count:,})" for text, count in source["licences"].items())
         left = ", ".join(f"{one['count']:,}: {one['reason']}" for one in source["left_out"]) or "none"
         rows.append((source["name"], source["recordings"], source["taken"], licences, left, source["fingerprint"]))
-    return table_text(("source", "records", "taken", "licences", "left out", "fingerprint"), rows)
+    return table_text(("source", "records", "taken", "licences", "excluded", "fingerprint"), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ missing or outdated ones are requested again. Rubrics are `configs/judge/full-du
 `evaluation/eval_user_interruption.py` and `eval_behavior.py` of DanielLin94144/Full-Duplex-Bench, with our own wording.
 Theirs repeats or omits unreadable replies; here they are no number.
 
-The spoken questions of a benchmark, each in a conversation of its own.
+The spoken questions of a benchmark, one conversation each.
 The recognised answer (`--words`) is compared by the rule `answer-match`, and by a judge (`--judge`) with the rubric of
 Big Bench Audio, which shows the two answers alone.
 """

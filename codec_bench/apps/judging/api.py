@@ -86,7 +86,7 @@ def judge_check(
     Args:
         judge: a model's name or own file.
         parts: `sounds`, `texts` or both; None for all that the model takes.
-        rubrics: for the planted answers; None for all that fit.
+        rubrics: for the injected errors; None for all that fit.
         per_kind: sounds of each kind, a multiple of 4 for balance.
         repeats: of each question.
         seed: of the sounds.

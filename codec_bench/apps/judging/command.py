@@ -28,7 +28,7 @@ def check(
         typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes."),
         SEVERAL] = None,
     rubrics: Annotated[str | None,
-        typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are "
+        typer.Option("--rubrics", help="Rubrics or rubric files, with commas, by which injected errors are "
                                        "marked. Default: all that they fit."), SEVERAL] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
     repeats: Annotated[int, typer.Option("--repeats", help="Number of repetitions of each question.")] = REPEATS,
@@ -69,7 +69,7 @@ def check(
             running=Running(device=device, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk),
         )  # fmt: skip
     for name, why in result.excluded:
-        talk(f"left out: {name}: {why}")
+        talk(f"excluded: {name}: {why}")
     if dry_run:
         for one in result.previews:
             sys.stdout.write(f"{one.benchmark}: {one.cost}\n" + "".join(f"\n{content}\n" for content in one.requests))

@@ -254,7 +254,7 @@ def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, s
                 "benchmark_of_folder_missing",
                 benchmark=benchmark,
                 folder=folder,
-                hint="name the folder of your own benchmark with --benchmark",
+                hint="name the folder of the custom benchmark with --benchmark",
             )
 
 

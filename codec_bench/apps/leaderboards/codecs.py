@@ -73,7 +73,7 @@ class CodecPoint:
         on_front: None without the cost.
         share: the share of draws of other items on the front.
         suspicion: why it is not compared: findings, or too few values.
-        continuous: it makes latents instead of codes; such codecs have a front of their own.
+        continuous: it makes latents instead of codes; such codecs have a separate Pareto front.
         bits_per_token: nominal bits of a code; None without codes.
     """
 
@@ -356,12 +356,12 @@ def _mark_front(
 ) -> CodecTable:
     """Mark the Pareto front in a table, and add delta rates if there is an `anchor`.
 
-    Codecs of real-valued latents have a front of their own.
+    Codecs of real-valued latents have a separate Pareto front.
 
     Args:
         axis: the cost.
         changes: leave-one-out changes by codec; without them there are no intervals.
-        sizes: of the units left out.
+        sizes: of the excluded units.
     """
     if table.higher_is_better is None:
         return table
@@ -411,7 +411,7 @@ def _delta_rate(
 
     Args:
         changes: leave-one-out changes by codec; without them there is no interval.
-        sizes: of the units left out.
+        sizes: of the excluded units.
     """
     curves = [[(point.costs["bitrate"], point.value) for point in points] for points in (anchor, test)]
     better, interval = bool(table.higher_is_better), None

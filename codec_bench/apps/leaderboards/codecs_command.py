@@ -108,10 +108,7 @@ def _print_board(board: CodecBoard) -> None:
         for codec, suspicion in doubts:
             talk(f"{codec} is not compared, and on no front: {suspicion}")
     if any(point.continuous for table in board.tables for point in table.points):
-        talk(
-            "codecs with latents are not discrete: they have no bitrate, and a front of their own along every other "
-            "axis"
-        )
+        talk("codecs with latents are not discrete: they have no bitrate, and a separate front along every other axis")
     talk(
         "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the "
         "draws of other items. Numbers of different tables are not comparable."

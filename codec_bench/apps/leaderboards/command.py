@@ -32,7 +32,7 @@ def leaderboard(
         typer.Argument(
             help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, "
                  "ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or "
-                 "mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs and "
+                 "mmau-pro (the last two have no published rows); codecs, for codecs of any runs and "
                  "published ones; or a YAML file of your own.")],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
     robustness: Annotated[bool,
@@ -142,7 +142,7 @@ def _print_trust(board: Board, trust: Trust) -> None:
     dispensable = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
     if dispensable:
         talk(
-            f"the order of the rows stays the same without these columns, left out one after the other: "
+            f"the order of the rows stays the same without these columns, excluded one after the other: "
             f"{', '.join(dispensable)}"
         )
 

@@ -1,6 +1,6 @@
 """The certainty of a leaderboard's ranks: under other rules, and with other items.
 
-Columns that are parts of one benchmark are left out one by one. Only own rows have items; published rows stay in place.
+Columns that are parts of one benchmark are excluded one by one. Only own rows have items; published rows stay in place.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _changes(board: Board, row: BoardRow, weights: Mapping[str, float]) -> tuple
         weights: of the columns in the average.
 
     Returns:
-        The changes, and the columns whose units cannot be left out one by one.
+        The changes, and the columns whose units cannot be excluded one by one.
     """
     by_column: dict[str, Changes] = {}
     missing: list[str] = []

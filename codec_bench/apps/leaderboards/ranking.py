@@ -34,7 +34,7 @@ class Points:
 
     Args:
         values: more is better, float64 `(rows, columns)`; NaN where there is no cell.
-        benchmarks: of each column; one is left out with all its columns.
+        benchmarks: of each column; one is excluded with all its columns.
         groups: of tasks, by column.
         weight_groups: by column; columns of one weight group enter the average as one value.
         columns: names for notes; numbers without one.

@@ -79,7 +79,7 @@ def published_rater(metric: str) -> BoardJudge | None:
 def _published(metric: str) -> tuple[str, str] | None:
     try:
         return published_judge(metric)
-    except UserError:  # a board of one's own may name a rubric that is gone
+    except UserError:  # a custom board may name a removed rubric
         return None
 
 

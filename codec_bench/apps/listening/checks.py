@@ -147,7 +147,7 @@ def _hearing(draw: random.Random, number: int, sources: CheckAudio) -> _CheckPar
 
 
 def _headphones(draw: random.Random, _: int, __: CheckAudio) -> _CheckParts:
-    """Build the headphone test: three tones, of which one is softer."""
+    """Build the headphone test: three tones, one of them softer."""
     roles = draw.sample(["softer", "opposite", "plain"], 3)
     tones = [
         _audio(np.stack([one, -one if role == "opposite" else one]), _RATE_HZ)

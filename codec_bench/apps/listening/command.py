@@ -74,7 +74,7 @@ def export(
         typer.Option("--loudness-lufs", help="Bring all sounds to this loudness (ITU-R BS.1770). Default: no level is "
                                              "changed.")] = None,
     screening: Annotated[str | None,
-        typer.Option("--screening", help="Rules by which raters will be left out, named before they answer; none for "
+        typer.Option("--screening", help="Rules that exclude raters, named before they answer; none for "
                                          "none. Default: those of the kind.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
     as_json: Json = False,
@@ -96,7 +96,7 @@ def export(
     counts += f", after {sheet.training:,} for practice" if sheet.training else ""
     talk(f"{counts}; {sheet.sound_mb:.1f} MB of sound ({sheet.sound}), {sheet.page_mb:.1f} MB in all")
     for why, count in sheet.left_out.items():
-        talk(f"{count:,} item{'s' if count != 1 else ''} left out: {why}")
+        talk(f"{count:,} item{'s' if count != 1 else ''} excluded: {why}")
     for note in sheet.notes:
         talk(note)
     talk(f"key, which raters must not see: {sheet.key}")
@@ -133,7 +133,7 @@ def import_(
     out: Annotated[Path | None,
         typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv next to the first file.")] = None,
     screening: Annotated[str | None,
-        typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the "
+        typer.Option("--screening", help="Rules that exclude raters, or none. Default: those named when the "
                                          "test was written.")] = None,
     keep: Annotated[str,
         typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma."), SEVERAL] = "",
@@ -186,7 +186,7 @@ def _print(outcome: ListeningOutcome) -> None:
     if outcome.first_preferred is not None:
         value, over, *_ = _numbers(outcome.first_preferred, outcome)
         out.print(f"shown as A and preferred: {value} {over} of {outcome.first_preferred.n} choices without ties")
-    names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because", "marked because")
+    names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "excluded because", "marked because")
     facts = [
         (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2),
             "; ".join(one.left_out), "; ".join(one.marked))
@@ -222,7 +222,7 @@ def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
             ("decisions", lambda one: ", ".join(f"{choice} {n}" for choice, n in (one.choices or {}).items()))
         )
     if any(one.uncounted is not None for one in outcome.systems):
-        columns.append(("with those left out", lambda one: _number(one.uncounted, 2)))
+        columns.append(("with excluded raters", lambda one: _number(one.uncounted, 2)))
     return columns
 
 
@@ -263,7 +263,7 @@ def _notes(outcome: ListeningOutcome) -> list[str]:
     unique: list[str] = list(dict.fromkeys(note for note in notes if note))
     rules = ", ".join(outcome.screening) or "none"
     unique.append(
-        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in outcome.raters)} of "
+        f"excluded by the screening {rules}: {sum(bool(one.left_out) for one in outcome.raters)} of "
         f"{len(outcome.raters)} raters"
     )
     marks = Counter(one.rule for one in outcome.screened if one.marked)

@@ -27,7 +27,7 @@ RATE_HZ = 48_000
 HIDDEN = "reference"
 """webMUSHRA's name of the hidden reference."""
 _OWN_ANCHORS = {"anchor35": "3.5k", "anchor70": "7k"}
-"""webMUSHRA's names of its own anchors."""
+"""Names of webMUSHRA's anchors."""
 _NEEDED = ("session_test_id", "trial_id", "rating_stimulus", "rating_score")
 _RATER = "rater"
 

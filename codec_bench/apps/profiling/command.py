@@ -88,7 +88,7 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
             table.add_row(*(Text(numbers.plain(text)) for text in texts))
         parts += [Text("why there is no number", style="bold"), table]
     if excluded := profile["how"].get("skip"):
-        parts.append(Text(f"left out by --skip: {', '.join(excluded)}"))
+        parts.append(Text(f"skipped by --skip: {', '.join(excluded)}"))
     quality = _quality(profile)
     if quality.systems:
         notes = map(Text, summary_notes(quality))

@@ -27,7 +27,7 @@ AudioInput = Audio | bytes | str | Path | np.ndarray
 
 
 class BadItem(UserError):
-    """An item that cannot be scored; `code` is that of the protocol, the message has a code of its own."""
+    """An item that cannot be scored; `code` is that of the protocol, the message has another code."""
 
     code: str
 

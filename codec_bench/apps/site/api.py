@@ -78,7 +78,7 @@ def site(
     if done.parts:
         one = len(done.parts) == 1
         notify(
-            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; "
+            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} excluded; "
             f"codec-bench merge makes one run of all shards"
         )
     counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
@@ -185,7 +185,7 @@ class Added:
 
 
 def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
-    """Write the files of new and changed runs; runs of one shard are left out.
+    """Write the files of new and changed runs; runs of one shard are excluded.
 
     Args:
         audio_mb: megabytes of audio to copy from each run.

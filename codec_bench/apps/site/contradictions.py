@@ -105,7 +105,7 @@ def hash_references(run: Run) -> dict[str, Any]:
 
 
 def assign_boards(entries: Sequence[Entry]) -> list[Entry]:
-    """Give entries, oldest first, a board of their own where reference audio differs."""
+    """Give entries, oldest first, a separate board where reference audio differs."""
     groups: dict[str, list[list[Entry]]] = {}
     for entry in entries:
         among = groups.setdefault(entry["board"]["key"], [])

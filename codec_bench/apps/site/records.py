@@ -127,7 +127,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     """Return the leaderboard of a run: its benchmark or its data, and the part.
 
     The key excludes audio content; `contradictions.assign_boards` separates that. The title states changes of a
-    benchmark, and other numbers of questions. Generated audio is left out of the data's identity, so runs with equal
+    benchmark, and other numbers of questions. Generated audio is excluded from the data's identity, so runs with equal
     ids and texts share a board.
     """
     meta = run.meta

@@ -39,7 +39,7 @@ SETTLED_S = 180.0
 """After this time, the service lists a submitted batch if it has it."""
 
 _NO_BATCHES = (
-    "does the service have a batch interface for this model? Without --batch each question is a request of its own"
+    "does the service have a batch interface for this model? Without --batch each question is a separate request"
 )
 
 

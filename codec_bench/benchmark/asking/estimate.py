@@ -91,7 +91,7 @@ def estimate_of(
         sounds.append(_seconds(request, model))
         low, high, missing = _bounds(request, model, prices, sounds[-1])
         if rounds_of(request) > 1:  # each round sends the earlier ones again
-            missing.append("the answers that stand in later rounds")
+            missing.append("the answers that later rounds contain")
         least.append(low)
         most.append(high)
         unknown |= dict.fromkeys(missing)

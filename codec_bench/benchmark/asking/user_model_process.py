@@ -177,7 +177,7 @@ class _Child:
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why: Diagnostic | None = None
-        # A thread of its own, because a full pipe must not block the event loop.
+        # A separate thread, because a full pipe must not block the event loop.
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._process, self._pipe = start_process([SERVE, "1"], dict(os.environ), _STDERR)
         self._pipe.send((build, [os.path.abspath(entry) for entry in sys.path]))
@@ -262,7 +262,7 @@ def serve(pipe: MainPipe) -> None:
     """Entry point of the child process: load the model, answer until the pipe closes."""
     build, path = pipe.recv()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its end may come at any time
-    sys.path[:] = path  # a model of a package may lie in a folder of the caller
+    sys.path[:] = path  # a model of a package may be in a folder of the caller
     asyncio.run(_serve(pipe, build))
 
 

@@ -260,7 +260,7 @@ class Benchmark:
 
     @cached_property
     def _metrics(self) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
-        """Expand the metrics' groups: (name, post-processing steps of its own or None)."""
+        """Expand the metrics' groups: (name, its post-processing steps or None)."""
         from codec_bench.benchmark.metrics import expand_answer_metrics
         from codec_bench.metrics import expand
 

@@ -1,7 +1,7 @@
 """Find definitions and build entries: `matrix`, `extends`, settings, the schema.
 
 Conventions
-    A definition is a file `benchmark.yaml` in a folder of its own: the project's in
+    A definition is a file `benchmark.yaml` in a separate folder: the project's in
     `benchmarks/<understanding|generation|qa|codec>/<family>/`, a user's at a path such as `./mine`, or `./mine:ENTRY`
     if it has several entries. Names are in lower case with hyphens; a look-up ignores case and `_` or `-`.
 """
@@ -158,7 +158,7 @@ def find_entry(name: str) -> DefinitionEntry:
     if entry is None:
         error = UnknownName("benchmark", name, _index())
         if os.path.isfile(os.path.join(name, FILE)):
-            error.hint = f"a definition of your own is named by its path: ./{name}"
+            error.hint = f"a custom definition is named by its path: ./{name}"
         raise error
     return entry
 
@@ -330,7 +330,7 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Loc
         location: of the value in the document.
     """
     if isinstance(value, dict):
-        # A prompt in the definition has braces of its own. It gets values of the matrix through `fields`.
+        # A prompt in the definition has its own braces. It gets values of the matrix through `fields`.
         plain = location in (("prompt",),) or (len(location) == 2 and location[0] == "prompts")
         return value if plain else {k: _substitute(v, keys, missing, (*location, k)) for k, v in value.items()}
     if isinstance(value, list):

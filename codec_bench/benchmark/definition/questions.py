@@ -284,7 +284,7 @@ class QuestionStream:
         language = fields.get("language") or self._language
         subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
         audio = fields.get("audio")
-        if isinstance(audio, list):  # of several sounds the first stands for the question
+        if isinstance(audio, list):  # the first of several sounds identifies the question
             audio = next(iter(audio), None)
         return Question(
             name,
@@ -344,7 +344,7 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
 def between_others(columns: Sequence[str] | None) -> str | None:
     """A hint if a separator other than a comma leaves all column names in one."""
     marks = [mark for mark in ";|\t" if len(columns or ()) == 1 and mark in (columns or ("",))[0]]
-    return f"its columns stand between {marks[0]!r}; expected commas in a .csv, or tabs in a .tsv" if marks else None
+    return f"its columns are separated by {marks[0]!r}; expected commas in a .csv, or tabs in a .tsv" if marks else None
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:

@@ -462,7 +462,7 @@ class BenchmarkSpec(Strict):
         prompt: the name of a prompt, or a prompt written here; null for a benchmark of codecs.
         prompts: other prompts for single models or families, by their names.
         postprocess: the steps that read an answer before it is scored.
-        metrics: names of metrics, or names with a post-processing of their own.
+        metrics: names of metrics, or names with their post-processing.
         primary: the metric that represents the benchmark in tables.
         subsets: a column for each kind of subset, by the name of the subsets.
         parameters: how answers are decoded; `own` leaves everything to the model.

@@ -62,7 +62,7 @@ class JudgeReply:
     def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
         """The JSON objects in the reply that may hold the verdict.
 
-        The reply as one object; else flat objects on lines of their own that have one of `keys`.
+        The reply as one object; else flat objects on separate lines that have one of `keys`.
         """
         text = unfenced(self._rest)
         document = _parse_object(text)
@@ -136,7 +136,7 @@ class JudgeReply:
     def _without_echoes(self, pattern: re.Pattern[str], text: str) -> str:
         """Replace verdicts that the judge copied from the answer by `ECHO`."""
         start = text.rstrip().rfind("\n") + 1
-        # A repeated verdict counts only as a last line of its own: `[[5]] is a trick` does not.
+        # A repeated verdict counts only as a separate last line: `[[5]] is a trick` does not.
         lone = pattern.fullmatch(text[start:].strip(_MARKS + "\n.#")) is not None
 
         def keep_line(match: re.Match[str]) -> str:
@@ -207,7 +207,7 @@ def unfenced(text: str) -> str:
 def _without_answer(reply: str, answer: str) -> str:
     """Remove quotations of the judged answer from a reply.
 
-    A short answer, or one that is a verdict by itself, cannot be told from the judge's words and stays.
+    A short answer, or one that is a verdict by itself, cannot be distinguished from the judge's words and stays.
     """
     # A short answer or a word such as "score" may occur by chance, and a bare verdict equals the judge's own.
     lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, FULL_REPLY))

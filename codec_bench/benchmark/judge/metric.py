@@ -2,7 +2,7 @@
 
 Conventions
     Verdicts of the first judge are `rating[RUBRIC]`, those of another `rating[RUBRIC]@JUDGE`. Texts of models and data
-    stand between unpredictable marks: an answer cannot pass for instructions to the judge. A reply without one clear
+    are between unpredictable marks: an answer cannot pass for instructions to the judge. A reply without one clear
     verdict is `unparsed`, never a number.
 """
 
@@ -134,7 +134,7 @@ def succeeding_judge(name: str) -> tuple[str, str] | None:
     if judge is None:
         return None
     metric = load_judge_metric(name, judge)
-    return judge, f"a protocol of its own, {metric.protocol}; {metric.tested}"
+    return judge, f"a separate protocol, {metric.protocol}; {metric.tested}"
 
 
 class Alternative(NamedTuple):

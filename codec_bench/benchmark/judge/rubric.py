@@ -67,7 +67,7 @@ class Rubric(BaseModel):
         system, prompt: Jinja templates. They may read `question`, `answer`, `reference`, `whole_answer` (before
             post-processing), the data's columns, `first` and `second` if two answers are compared, and for several
             rounds `rounds`, each with `question`, `answer` and `suggestion` from the columns `questions` and
-            `suggestions`. Texts from outside stand between marks that differ from item to item.
+            `suggestions`. External texts are between marks that differ from item to item.
         compares: whether the judge also rates the reference; its verdict is then a pair.
         swap: whether the judge also rates the two answers in the other order; the mean counts. `drawn` asks once, in an
             order by the row's number, as EmergentTTS-Eval's program does.

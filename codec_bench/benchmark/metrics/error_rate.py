@@ -72,7 +72,7 @@ class _AnswerErrorRate(AnswerMetric):
         if value is None:
             return Score(None, self._status(answer, best), best.note, self.protocol, detail=detail)
         if best.note:
-            # The item has no rate of its own and adds only its insertions to the corpus.
+            # The item has no rate and adds only its insertions to the corpus.
             detail["note"] = best.note
         if best.hallucinated:
             detail["flag"] = HALLUCINATED

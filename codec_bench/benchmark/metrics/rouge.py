@@ -52,7 +52,7 @@ class RougeL(WordMetric):
 def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     """The length of the longest common subsequence of two lists of words.
 
-    Bits of one integer stand for the words of the shorter list (M. Crochemore et al., "A fast and practical bit-vector
+    Bits of one integer represent the words of the shorter list (M. Crochemore et al., "A fast and practical bit-vector
     algorithm for the longest common subsequence problem", 2001).
     """
     if len(one) < len(other):

@@ -20,7 +20,7 @@ class TagF1(SeparateMetric):
     """Micro F1 of the named tags, 0 to 1. Higher is better.
 
     The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a
-    comma-separated list of tags, of which those among `labels` count. A tag is named if its letters occur as whole
+    comma-separated list of tags, where those among `labels` count. A tag is named if its letters occur as whole
     words, with any separators (`hip-hop` and `hip hop` are `hiphop`) except marks such as a comma; the longest counts,
     so `no vocals` does not name `vocals`. `not rock` names nothing. An item without expected and named tags has the
     value 1 and adds nothing.

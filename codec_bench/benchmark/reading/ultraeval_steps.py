@@ -4,7 +4,7 @@
     stripped. A fence is cut off by fixed lengths: without the closing fence three characters are lost.
 `.../extract-audio`, `.../extract-text`: a key of a JSON object. Text that is not JSON stays. An exception of the
     published program makes the answer unparsed.
-`.../first-option`, `.../first-option-a`: some fifty patterns in a fixed order, the last of which finds an a, b, c or d
+`.../first-option`, `.../first-option-a`: some fifty patterns in a fixed order, the last finds an a, b, c or d
     in any word. Without a match, the result is an empty text (which is wrong), or A. `[ABCDE]` gives other letters.
 `.../qwen-asr`, `.../qwen-asr[zh]`: tags `<|...|>` and spaces are removed.
 

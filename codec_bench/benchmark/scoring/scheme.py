@@ -56,7 +56,7 @@ class Scheme:
 
         Args:
             process: the steps of its post-processing.
-            metrics: metric name to the steps of its own post-processing, or to None for the benchmark's. Groups such as
+            metrics: metric name to its post-processing steps, or to None for the benchmark's. Groups such as
                 `captions` must be expanded already.
             judges: the models that give verdicts, the first under the metric's plain name.
             baseline: the label of the baseline that a judge compares with; "" for none.

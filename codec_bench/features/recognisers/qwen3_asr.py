@@ -22,7 +22,7 @@ from codec_bench.networks.precision import computing
 
 KIND = "qwen3_asr"
 LANGUAGES = tuple("ar yue zh cs da nl en fil fi fr de el hi hu id it ja ko mk ms fa pl pt ro ru es sv th tr vi".split())
-"""Base codes of the model card's languages. Its 22 dialects of Chinese have no codes of their own."""
+"""Base codes of the model card's languages. Its 22 dialects of Chinese have no separate codes."""
 MAX_TOKENS = 512
 """The default of `qwen-asr`. Sixty seconds of fast speech take about half of it."""
 

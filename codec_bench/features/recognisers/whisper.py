@@ -156,7 +156,7 @@ class Whisper(PreparedFeature):
         self.by: Backend = "ct2" if backend is None else backend
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
-        # torch aligns nothing, and windows joined from speech have no times of their own.
+        # torch aligns nothing, and windows joined from speech have no times.
         self.times_words = self.by == "ct2" and self.windows == "30s"
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra("recogniser", "faster-whisper", "asr", name=model)

@@ -29,7 +29,7 @@ class ReDimNetB5(SpeakerEncoder):
 
     Args:
         weights: a file in the published layout, or a folder with it, or None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
+        point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
 
     Raises:
         WeightsError: the checkpoint is missing. UserError: no such precision.

@@ -49,7 +49,7 @@ class WavlmBasePlusSv(WavlmSv):
     Args:
         weights: a folder or a hub id in place of the published checkpoint, with config.json, preprocessor_config.json
             and model.safetensors or pytorch_model.bin; or None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
+        point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
 
     Raises:
         WeightsError: the checkpoint is missing, or is another model's. UserError: no such precision.

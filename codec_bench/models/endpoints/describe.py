@@ -20,7 +20,7 @@ VENDORS = (
     "api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io", "api.minimax.io",
     "generativelanguage.googleapis.com", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com",
 )  # fmt: skip
-"""Hosts that serve only their own models; a leading dot stands for any subdomain."""
+"""Hosts that serve only their own models; a leading dot matches any subdomain."""
 _OF_MODEL = ("id", "root", "parent", "max_model_len", "version", "model_path", "weight_version", "shutdown_date")
 _OF_VENDOR = (*_OF_MODEL, "created")
 _DATED = re.compile(r"(?<!\d)(20\d{2}-\d{2}-\d{2}|20\d{6}|\d{2}-20\d{2}|00\d)$")

@@ -84,6 +84,6 @@ def _embeddings(body: Any) -> np.ndarray:
     vectors = np.array([one["embedding"] for one in rows], np.float64)
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     if vectors.ndim != 2 or not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise ValueError("the embeddings are not lists of finite numbers of which one is not 0")
+        raise ValueError("the embeddings are not lists of finite numbers that are not all 0")
     normalised: np.ndarray = vectors / lengths
     return normalised

@@ -221,7 +221,7 @@ class RemoteModel(Model):
     def named_parameters(self, request: Request) -> dict[str, Any]:
         """Return the generation parameters of request and model by the service's names.
 
-        Parameters that the service does not have are left out.
+        Parameters that the service does not have are omitted.
         """
         parameters = {name: value for name, value in request.parameters.items() if value is not None}
         if not self.reasons:
@@ -314,7 +314,7 @@ class RemoteModel(Model):
     def _learn(self, end: RequestFailed, request: Request) -> bool:
         """Remember a parameter that a refusal names, and return whether it names one.
 
-        It is left out or replaced in later requests.
+        Later requests omit or replace it.
         """
         called = {name: self.service_parameter(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}

@@ -37,7 +37,7 @@ def name_points(axes: Axes, rated: Sequence[PlotPoint], level: Sequence[PlotPoin
     paths = [artist.get_transform().transform_path(path) for artist, path in curves]
 
     def has_room(label: Any) -> bool:
-        """Keep a label that covers nothing and lies inside the axes, else remove it."""
+        """Keep a label that covers nothing and is inside the axes, else remove it."""
         box = label.get_window_extent(renderer)
         inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
         crossed = any(p.intersects_bbox(box, filled=False) for p in paths)

@@ -53,7 +53,7 @@ class PlotPoint:
     @property
     def at_kbps(self) -> float:
         """The bitrate of a point that has one."""
-        assert self.rate_kbps is not None, "only points with a bitrate lie on an axis of bitrates"
+        assert self.rate_kbps is not None, "only points with a bitrate are on an axis of bitrates"
         return self.rate_kbps
 
 

@@ -11,7 +11,7 @@ const LONGEST_WHOLE = 18;
 /** A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`; a short one is one word. */
 const words = (name, whole = LONGEST_WHOLE) =>
   (name.length <= whole ? [name] : name.match(/[^\s/_-]*[\s/_-]+|[^\s/_-]+/g)).flatMap((piece, n) => [n > 0 && el("wbr"), piece.length <= LONGEST_WHOLE ? el("span", { class: "word" }, piece) : piece]);
-/** A name on one line; where it does not fit, characters in its middle are left out. `alike` characters at its end are those of every name. */
+/** A name on one line; where it does not fit, characters in its middle are omitted. `alike` characters at its end are those of every name. */
 function shortened(name, alike = 0) {
   if (name.length <= LONGEST_WHOLE) return el("span", { class: "id" }, name);
   const [end, tail] = [name.length - alike, Math.max(0, name.length - alike - 9)];

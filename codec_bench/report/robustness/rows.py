@@ -238,7 +238,7 @@ def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
             phrases.append(f"{word} {written(one)} in wording {one.wording}")
     if over.without_value:
         phrases.append(f"no value in wording {', '.join(over.without_value)}")
-    same_questions = "" if over.same_questions else ", each over questions of its own"
+    same_questions = "" if over.same_questions else ", each over different questions"
     wrong = ", failures as wrong" if any(one.failed for one in over.wordings.values()) else ""
     return f"{name} over {over.n} wordings{same_questions}{wrong}: {'; '.join(phrases)}"
 

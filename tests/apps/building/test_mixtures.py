@@ -151,8 +151,8 @@ def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
     built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", notify=messages.append)
     assert built.funnel.usable == built.funnel.tries == 12, "no try is lost to them"
     assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
-    assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in messages
-    assert "1 of 3 recordings of 'music' are left out, each because it is shorter than 2.2 s" in messages
+    assert "2 of 4 recordings of 'speech' are excluded, each because it is shorter than 2.2 s" in messages
+    assert "1 of 3 recordings of 'music' are excluded, each because it is shorter than 2.2 s" in messages
     assert "2: it is shorter than 2.2 s" in (built.folder / "README.md").read_text()
     with refuses("no_recording_left", data="speech", reasons="4: it is shorter than 3.5 s"):
         build(mixing(excerpt={"least_s": 3.5, "most_s": 4}), out=sounds / "none")

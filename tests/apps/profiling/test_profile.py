@@ -24,8 +24,7 @@ def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
     result = profiled(name)
     (sections,) = result.codecs.values()
     states = {key: s["state"] for key, s in sections.items() if isinstance(s, dict) and "state" in s}
-    # No torch module, no method `first`, nothing global; all was measured on the CPU; no steps of training were asked
-    # for.
+    # No torch module, no method `first`, nothing global; all was measured on the CPU; no training steps.
     without = {"complexity", "codebooks_kept", "latent_bits", "speaker_swap", "speed_on_cpu", "transformer"}
     assert {k for k, v in states.items() if v == "not applicable"} == without
     assert states["quality"] == "not measured" and not result.faults

@@ -441,7 +441,7 @@ def test_runs_of_shards_are_omitted_and_reported(make_run, tmp_path):
     rewritten(folder, meta={**run.meta, "fingerprint": {"shard": "1/2"}})
     messages = []
     done = site([run.folder, folder], out=tmp_path / "site", notify=messages.append)
-    assert done.added == ("whole",) and "1 run of a shard is left out" in messages[0]
+    assert done.added == ("whole",) and "1 run of a shard is excluded" in messages[0]
     assert contradictions([run.folder, folder]) == []
 
 

@@ -345,7 +345,9 @@ def test_data_next_to_the_definition_without_a_row_are_reported(tmp_path):
 def test_a_csv_with_semicolons_is_reported_as_one(tmp_path):
     (tmp_path / "rows.csv").write_text("file;said\na.wav;yes\n")
     result = validate_benchmark(write(tmp_path, YES_NO.replace("rows.jsonl", "rows.csv")))
-    assert {f.hint for f in result} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}
+    assert {f.hint for f in result} == {
+        "its columns are separated by ';'; expected commas in a .csv, or tabs in a .tsv"
+    }
 
 
 @pytest.mark.parametrize(("at", "is_reachable"), [(1, True), (0.5, True), (1.5, False), (4, False)])

@@ -199,12 +199,12 @@ def test_benchmarks_state_by_whom_their_published_numbers_are_and_until_when():
     messages, after = show("instruct-tts-eval-en")["judges"]
     assert messages.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ") and messages.endswith(NOT_TESTED)
     assert after == (
-        "followed by gemini-3.8-flash (rating[instruct-tts]): a protocol of its own, "
+        "followed by gemini-3.8-flash (rating[instruct-tts]): a separate protocol, "
         f"{load_judge_metric('rating[instruct-tts]', 'gemini-3.8-flash').protocol}; {NOT_TESTED}"
     )
     _, after = show("voice-bench-commoneval")["judges"]
     assert after.startswith(
-        "followed by gpt-6-luna (rating[voicebench-open]): a protocol of its own, rating/voicebench-open-"
+        "followed by gpt-6-luna (rating[voicebench-open]): a separate protocol, rating/voicebench-open-"
     )
     assert (
         describe_service_end("gemini-2.5-pro", today=date(2026, 11, 24))

@@ -95,7 +95,7 @@ def write_check_page(
             "questions", "Questions",
             "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
             ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), question_rows,
-            [f"left out: {name}: {why}" for name, why in excluded],
+            [f"excluded: {name}: {why}" for name, why in excluded],
         ),
     ]  # fmt: skip
     facts = {"Judge": test.judge, "Parts": str(len(parts))}
