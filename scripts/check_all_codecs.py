@@ -104,9 +104,9 @@ def main() -> None:
             findings, coding_s, checks_s = processes.submit(coded, name, options, codes_path).result()
             findings += processes.submit(decoded, name, options, codes_path).result()
             bad = [f"{f['check']}: {f['found']}" for f in faulty_findings(findings)]
-            untold = dict.fromkeys(f["check"] for f in findings if f["state"] == "not applicable")
+            not_applicable = dict.fromkeys(f["check"] for f in findings if f["state"] == "not applicable")
             faults += bool(bad)
-            cells = name, "; ".join(bad) or "nothing", ", ".join(untold), f"{coding_s:.1f}", f"{checks_s:.1f}"
+            cells = name, "; ".join(bad) or "nothing", ", ".join(not_applicable), f"{coding_s:.1f}", f"{checks_s:.1f}"
             print(f"| {' | '.join(cells)} |", flush=True)
     sys.exit(bool(faults))
 

@@ -94,7 +94,9 @@ def compare(
         compared = [_mark_suspects(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
         pairs.append(SystemPair(a[2], b[2], compared, differences, suspect))
     every = [comparison for pair in pairs for comparison in pair.comparisons]
-    judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
+    judges = {
+        name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judge_tests(opened, name))
+    }
     other_sounds = opened[0].other_sounds(opened[-1])
     adjusted = iter(holm([comparison.test.p for comparison in every]))
     for index, pair in enumerate(pairs):
@@ -103,7 +105,7 @@ def compare(
     return pairs
 
 
-def _describe_judges(runs: Sequence[Run], metric: str) -> str:
+def _describe_judge_tests(runs: Sequence[Run], metric: str) -> str:
     """The judge of a metric in words, or "" without one; of A and B if they differ."""
     first, last = runs[0].judge(metric), runs[-1].judge(metric)
     return first if first == last else f"A {first}; B {last}, so the difference may be that of the judges"

@@ -340,7 +340,7 @@ async def judge_at_once(
     cache = ResponseCache.of_user() if request.running.cache else None
     several = len(judges) > 1
     progress = _JudgingProgress(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
-    untold: dict[str, dict[str, Any]] = {label: {} for label in judges}
+    unsupported: dict[str, dict[str, Any]] = {label: {} for label in judges}
 
     async def ask(label: str, judge_name: str) -> None:
         """Request one judge's verdicts, all metrics in turn; `label` is its recorded name."""
@@ -367,7 +367,9 @@ async def judge_at_once(
                 answering.send_requests, lambda text: progress.waits(f"{by.strip()} {text}".strip())
             )
             await judge_all(run, writer, mine, judge, send_requests, progress.of(label), request.seed, baseline)
-            untold[label] = {f"{parameter}{by}": as_reason(why).as_dict() for parameter, why in judge.untold.items()}
+            unsupported[label] = {
+                f"{parameter}{by}": as_reason(why).as_dict() for parameter, why in judge.unsupported.items()
+            }
         finally:
             await judge.close()
 
@@ -380,7 +382,7 @@ async def judge_at_once(
     finally:
         if tests := {label: known.as_dict() for label in judges if (known := saved_test(label)).parts}:
             writer.set_meta(judge_tests=tests)  # for readers without a test of the judge
-        if unstated := {parameter: why for one in untold.values() for parameter, why in one.items()}:
+        if unstated := {parameter: why for one in unsupported.values() for parameter, why in one.items()}:
             writer.set_meta(judging={"untold": unstated})
         if cache is not None:
             cache.close()

@@ -42,7 +42,7 @@ SENTENCES = {
         "question_repeats": "the number of repeats is {count}; expected 1 or more",
         "answers_no_text_question": "'{model}' takes no questions that it answers in text, so it is no judge",
         "judge_hearing_untestable": "{cause}, so its hearing cannot be tested",
-        "rubric_not_for_planted": "the injected errors do not fit the rubric '{rubric}'",
+        "rubric_not_for_injected": "the injected errors do not fit the rubric '{rubric}'",
         "folder_of_other_check": "'{folder}' holds a check with another '{field}' ({value})",
         "judges_to_compare": "{count} judges were named; expected the old one and the new one",
         "no_verdicts_of_judge": "'{folder}' holds no verdicts of the judge '{judge}'",

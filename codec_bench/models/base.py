@@ -66,7 +66,7 @@ class Model(ABC):
             only.
         weighs: whether `ask` also returns likelihoods of audio.
         draws: whether spoken answers are sampled from the request's seed, whatever its temperature.
-        untold: unsupported parameters of requests, each with the reason; known after the first answers.
+        unsupported: refused parameters of requests, each with the reason; known after the first answers.
 
     Examples:
         >>> import asyncio
@@ -94,7 +94,7 @@ class Model(ABC):
         return True
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         """Unsupported parameters of requests, each with the reason."""
         return {}
 

@@ -96,9 +96,9 @@ class Cascade(Model):
         return await self.answers.describe()
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         """Parameters that the language model does not support."""
-        return self.answers.untold
+        return self.answers.unsupported
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
         """Implement `Model.set_waiting`, for both models."""

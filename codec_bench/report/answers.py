@@ -102,8 +102,8 @@ def _count_and_share(count: Count, of: str = "questions") -> str:
 
 
 def _ignored(role: str, decoding: Mapping[str, Any] | None) -> list[str]:
-    untold = (decoding or {}).get("untold") or {}
-    return [f"the {role} does not accept '{name}': {why}" for name, why in untold.items()]
+    unsupported = (decoding or {}).get("untold") or {}
+    return [f"the {role} does not accept '{name}': {why}" for name, why in unsupported.items()]
 
 
 def _served_notes(answers: Answers) -> list[str]:

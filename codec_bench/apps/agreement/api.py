@@ -125,7 +125,7 @@ def agreement(
         raise UserError("ties_of_preferences", kind=panel.kind)
     notes = [
         *_notes(panel, ties, human is not None and scale is None),
-        *material.describe_judges(names(judges or ""), names(metrics or "")),
+        *material.describe_judge_tests(names(judges or ""), names(metrics or "")),
     ]
     with_consensus(panel, ties)
     _disambiguate(panel.raters)

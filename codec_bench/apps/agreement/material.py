@@ -127,7 +127,7 @@ class RatedRuns:
         units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
         return Panel(kind, items, units, raters, {**self._subsets(items), **subsets})
 
-    def describe_judges(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    def describe_judge_tests(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
         """Describe each judge's test; `judges` and `metrics` as for `columns_of`."""
         texts = (
             f"{column.metric}: {run.judge(column.metric)}"

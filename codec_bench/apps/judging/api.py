@@ -221,7 +221,7 @@ def _select_parts(
     chosen = [own_rubric(name) if is_path(name) else name for name in rubric_names] if TEXTS in requested else []
     for name in chosen:
         if not has_columns_for(name):
-            raise UserError("rubric_not_for_planted", rubric=name, hint=f"they fit {', '.join(text_rubrics())}")
+            raise UserError("rubric_not_for_injected", rubric=name, hint=f"they fit {', '.join(text_rubrics())}")
     return {f"marks-{name}": JudgeMetric(name) for name in chosen}, excluded, kinds
 
 

@@ -322,7 +322,7 @@ class Board:
         return of
 
     @property
-    def judges(self) -> list[str]:
+    def judge_notes(self) -> list[str]:
         """Sentences on the judges of published values, and offsets between judges."""
         published = {
             c.name: c.metric for c in self.columns if any(r.published and c.name in r.cells for r in self.rows)

@@ -237,7 +237,7 @@ def _print_board(board: Board) -> None:
         ):
             if note:
                 talk(f"{row.name}: {note}")
-    for sentence in (*board.mixed, *board.judges):
+    for sentence in (*board.mixed, *board.judge_notes):
         talk(sentence)
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")

@@ -111,7 +111,7 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
         row_notes = [*(words for holds, words in doubts if holds), *([row.note] if row.note else []), *row.failures]
         if row_notes:
             notes.append(f"{row.name}: {'; '.join(row_notes)}.")
-    return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judges))]
+    return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judge_notes))]
 
 
 def significance_letters(tied: Sequence[Collection[int]]) -> list[str]:

@@ -65,7 +65,7 @@ def plain_board(board: Board) -> dict[str, Any]:
     if board.likeness is not None:
         more["correlations"] = _likeness_values(board.likeness)
     notes = to_json({"mixed": board.mixed})
-    return {**facts, "rows": rows, "ignored": list(board.ignored), **notes, "judges": board.judges, **more}
+    return {**facts, "rows": rows, "ignored": list(board.ignored), **notes, "judges": board.judge_notes, **more}
 
 
 def _likeness_values(likeness: Likeness) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
             "higher": column.counts != "error"} for column in board.columns],
         "means": list(board.means),
         "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views], "rows": rows,
-        "mixed": [*board.mixed, *board.judges], "trusted": trust is not None,
+        "mixed": [*board.mixed, *board.judge_notes], "trusted": trust is not None,
         "rules": [head.capitalize() for head in OTHER_RULES.values()],
         "dispensable": [] if trust is None else [[name, round(tau, 4)] for name, tau in trust.dispensable],
         "like": None if like is None else {

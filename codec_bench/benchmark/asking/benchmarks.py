@@ -315,8 +315,8 @@ async def _ask_one(
         if sent or not answered:
             writer.set_meta(answering=timings)
         if sent:
-            untold = {parameter: as_reason(why).as_dict() for parameter, why in model.untold.items()}
-            writer.set_meta(decoding={"asked": decoding, "untold": untold})
+            unsupported = {parameter: as_reason(why).as_dict() for parameter, why in model.unsupported.items()}
+            writer.set_meta(decoding={"asked": decoding, "untold": unsupported})
         if batched is not None:
             batched.finish()
         writer.set_meta(state="answered")

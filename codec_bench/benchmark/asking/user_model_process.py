@@ -97,9 +97,9 @@ class ModelProcess(Model):
         return self._model.tells_apart
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         """The parameters that the model does not support, with reasons."""
-        return self._known.get("untold") or self._model.untold
+        return self._known.get("unsupported") or self._model.unsupported
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
         """The prices or counts that are missing for the cost of an answer."""
@@ -288,7 +288,7 @@ async def _serve(pipe: MainPipe, build: bytes) -> None:
                 return
 
     def send(number: int, kind: str, value: Any) -> None:
-        known = {} if model is None else {"identity": dict(model.identity), "untold": dict(model.untold)}
+        known = {} if model is None else {"identity": dict(model.identity), "unsupported": dict(model.unsupported)}
         pipe.send((number, kind, value, known))
 
     async def answer(number: int, action: str, arguments: tuple[Any, ...]) -> None:

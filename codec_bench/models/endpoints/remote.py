@@ -1,7 +1,7 @@
 """Base of service models: options, audio limits, prices, a response per error.
 
 The first request is sent alone to validate the settings. A rejected parameter is omitted from then on and noted
-(`untold`); a wrong setting ends the run before anything is recorded.
+(`unsupported`); a wrong setting ends the run before anything is recorded.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RemoteModel(Model):
         self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
         self.prices, self.reasons = Prices.parse(prices), bool(reasons)
         self._learned: dict[str, str | None] = {}
-        self._untold: dict[str, Diagnostic] = {}
+        self._unsupported: dict[str, Diagnostic] = {}
         self._alone, self._settled = asyncio.Lock(), False
         self._unusable: UserError | None = None
         self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
@@ -144,9 +144,9 @@ class RemoteModel(Model):
         return is_vendor(self.base_url) and is_dated(self.model)
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def unsupported(self) -> Mapping[str, str]:
         """Request parameters that the service does not support, each with the reason."""
-        return self._untold
+        return self._unsupported
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
         """Implement `Model.set_waiting`."""
@@ -233,8 +233,8 @@ class RemoteModel(Model):
             called = self.service_parameter(name)
             if called is not None:
                 put(out, called, value)
-            elif name not in self._untold and name not in ("reasoning_tokens", "repetition_penalty"):
-                self._untold[name] = Diagnostic("parameter_not_sent")
+            elif name not in self._unsupported and name not in ("reasoning_tokens", "repetition_penalty"):
+                self._unsupported[name] = Diagnostic("parameter_not_sent")
         return out
 
     def service_parameter(self, name: str) -> str | None:
@@ -324,7 +324,7 @@ class RemoteModel(Model):
         name = sent[lesson.parameter]
         self._learned[name] = lesson.instead
         if lesson.instead is None:
-            self._untold[name] = as_reason(end.reason)
+            self._unsupported[name] = as_reason(end.reason)
         return True
 
     def _masked(self, response: Response) -> Response:

@@ -125,7 +125,7 @@ def test_a_judge_without_audio_is_not_tested_on_sounds(two, check, judge):
         ({"per_kind": 6}, {"code": "sounds_of_kind", "count": 6}),
         ({"repeats": 0}, {"code": "question_repeats", "count": 0}),
         ({"parts": "ears"}, {"code": "unknown_name", "name": "ears"}),
-        ({"rubrics": "instruct-tts"}, {"code": "rubric_not_for_planted", "rubric": "instruct-tts"}),
+        ({"rubrics": "instruct-tts"}, {"code": "rubric_not_for_injected", "rubric": "instruct-tts"}),
         ({"rubrics": "nothing"}, {"code": "unknown_name", "name": "nothing"}),
     ],
 )  # fmt: skip
@@ -214,7 +214,7 @@ def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, mo
     stem, digest = name.removeprefix("rating/mine-").split("-")
     assert stem == digest and findings.test.parts[name].j.value == 1.0
     (tmp_path / "mine.yaml").write_text("extends: pair-speech\n")
-    with refuses("rubric_not_for_planted", rubric=Containing("mine-")):
+    with refuses("rubric_not_for_injected", rubric=Containing("mine-")):
         check(out="other", parts="texts", rubrics="mine.yaml")
     with refuses("no_rubric_file", file="none.yaml"):
         check(out="other", parts="texts", rubrics="none.yaml")
@@ -227,5 +227,5 @@ def test_every_rubric_that_is_tested_by_default_asks_something():
 
 
 def test_a_rubric_that_reads_a_further_column_does_not_fit(two, check):
-    with refuses("rubric_not_for_planted", rubric="uro-empathy"):
+    with refuses("rubric_not_for_injected", rubric="uro-empathy"):
         check(parts="texts", rubrics="uro-empathy")

@@ -72,8 +72,8 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
 
 def test_it_needs_a_language_that_it_knows(folder, signals):
     feature = load_feature("canary-1b-v2", weights=str(folder))
-    untold, unknown, usable = feature.compute([signals[2]] * 3, [None, "zh", "en"])
-    assert isinstance(untold, Unavailable) and of_error(untold).code == "recogniser_needs_language"
+    no_language, unknown, usable = feature.compute([signals[2]] * 3, [None, "zh", "en"])
+    assert isinstance(no_language, Unavailable) and of_error(no_language).code == "recogniser_needs_language"
     assert isinstance(unknown, Unavailable) and of_error(unknown).parameters["language"] == "zh"
     assert usable["language"] == "en"
 

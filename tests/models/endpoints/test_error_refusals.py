@@ -133,8 +133,8 @@ def test_the_first_request_teaches_what_the_others_are_not_sent(kit):
     done, service, model = send(kit, handle, requests)
     assert [answer.text for answer in done] == ["256"] * 5, "the limit is told by the name that the service wants"
     assert len(service.seen) == 3 + 5, "three lessons, and then each question once"
-    assert set(model.untold) == {"temperature", "repetition_penalty"}
-    assert "Only the default (1) value is supported" in model.untold["temperature"]
+    assert set(model.unsupported) == {"temperature", "repetition_penalty"}
+    assert "Only the default (1) value is supported" in model.unsupported["temperature"]
 
 
 def test_a_judge_that_reasons_has_tokens_for_it(kit):
@@ -155,7 +155,7 @@ def test_reasoning_has_tokens_of_its_own(kit):
     ):
         _, service, model = send(kit, strict(kit), [kit.question(parameters=parameters)], **options)
         body = service.seen[0].json
-        assert body | details == body and model.untold == {}
+        assert body | details == body and model.unsupported == {}
         assert {"reasoning_tokens", "thinking_budget"} & set(body) == {"thinking_budget"} & set(details)
 
 
@@ -195,7 +195,7 @@ def test_a_refusal_of_one_question_is_of_that_question(kit):
 
     requests = [kit.question(f"q{n}", id=f"q{n}", parameters=GREEDY) for n in (1, 2, 3)]
     done, _, model = send(kit, handle, requests)
-    assert [one.status for one in done] == ["refused", "ok", "ok"] and model.untold == {}
+    assert [one.status for one in done] == ["refused", "ok", "ok"] and model.unsupported == {}
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_similarities_are_cosines_in_the_order_of_the_texts(kit):
     assert response.status == "ok" and json.loads(response.text) == {"similarities": [0.0, 1.0]}
     assert service.seen[0].path == "/v1/embeddings"
     assert response.usage["input_tokens"] == 7 and response.usage["cost_usd"] == pytest.approx(14e-6)
-    assert response.served["model"] == "m1-2026" and "temperature" in model.untold
+    assert response.served["model"] == "m1-2026" and "temperature" in model.unsupported
 
 
 def test_the_request_is_the_one_that_openais_package_sends(kit, monkeypatch):

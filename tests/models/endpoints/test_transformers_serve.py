@@ -80,7 +80,7 @@ def test_a_few_answers_in_process_and_served_are_the_same(tmp_path):
         model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
         there = send(model, requests, together=True)
     texts = texts_of(*in_process(tmp_path, requests), there)
-    assert texts[0] == texts[1] == texts[2] and model.untold == {}
+    assert texts[0] == texts[1] == texts[2] and model.unsupported == {}
     assert len({text for _, text, _ in texts[0]}) > 3, "the checkpoint answers different questions differently"
 
 
@@ -97,5 +97,5 @@ def test_in_process_and_served_answers_are_the_same(tmp_path):
     texts = texts_of(*here, there)
     assert texts[0] == texts[1] == texts[2]
     assert len({text for _, text, _ in texts[0]}) > 25, "the checkpoint answers different questions differently"
-    assert model.untold == {}
-    assert "Unexpected fields" in plain.untold["repetition_penalty"], "the checkpoint's own penalty would stay"
+    assert model.unsupported == {}
+    assert "Unexpected fields" in plain.unsupported["repetition_penalty"], "the checkpoint's own penalty would stay"

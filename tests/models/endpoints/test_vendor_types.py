@@ -60,7 +60,7 @@ def test_realtime_sessions_fit_openais_types(kit):
     first, *items, last = [json.loads(event) for event in model.encode(conversation(kit))]
     assert first["type"] == "session.update" and last == {"type": "response.create"}
     built = session.RealtimeSessionCreateRequest.model_validate(first["session"])
-    assert built.max_output_tokens == 256 and not built.model_extra and set(model.untold) == {"temperature"}
+    assert built.max_output_tokens == 256 and not built.model_extra and set(model.unsupported) == {"temperature"}
     for item in items:
         assert ConversationItemCreateEvent.model_validate(item).item.role == "user"
 
