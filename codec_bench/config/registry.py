@@ -14,13 +14,14 @@ import importlib
 import importlib.util
 import inspect
 import linecache
+import os
 import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
@@ -41,7 +42,46 @@ from codec_bench.messages.errors import UnknownName, UserError
 Lent = TypeVar("Lent")
 ENTRY_POINT_GROUP = "codec_bench"
 TABLES = ("CODECS", "FEATURES", "METRICS", "ANSWER_METRICS", "MODELS")
+_PATH = re.compile(r"(?P<before>[^\[\]@]+\[)?(?P<path>[^\[\]+]+\.(?:py|yaml|yml))(?P<after>(?::\w+)?(?:\].*)?)")
 _SPEC = re.compile(r"^(?P<name>[^\[\]@]+)(\[(?P<argument>[^\[\]]+)\])?(@(?P<point>[^@\[\]]+))?$")
+
+
+class LocatedName(str):
+    """A name in a file, with a path that begins at the file's folder.
+
+    It equals the name as written, so records do not depend on the current folder. `Spec.parse` resolves the path.
+
+    Args:
+        name: such as `./mine.py:Mine`, `./mine.yaml` or `wer[./mine.py:Mine]`.
+        folder: of the file.
+    """
+
+    __slots__ = ("folder",)
+    folder: str
+
+    def __new__(cls, name: str, folder: str) -> LocatedName:
+        """The name as a text; `folder` may be relative to the current one."""
+        self = super().__new__(cls, name)
+        self.folder = os.path.abspath(folder)
+        return self
+
+    def __reduce__(self) -> tuple[type[LocatedName], tuple[str, str]]:
+        return LocatedName, (str(self), self.folder)
+
+    @property
+    def resolved(self) -> str:
+        """The name with an absolute path."""
+        match = _PATH.fullmatch(self)
+        if match is None:
+            return str(self)
+        path = os.path.join(self.folder, os.path.expanduser(match["path"]))
+        return f"{match['before'] or ''}{os.path.normpath(path)}{match['after']}"
+
+
+def locate_name(name: str, folder: str) -> str:
+    """A name in a file of `folder`; plain if it has no path, or in the current folder."""
+    is_here = os.path.abspath(folder) == os.getcwd()
+    return name if is_here or _PATH.fullmatch(name) is None else LocatedName(name, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +96,8 @@ class Spec:
     @classmethod
     def parse(cls, text: str) -> Spec:
         """Split a name into its parts, or raise UserError."""
+        if isinstance(text, LocatedName):
+            return replace(cls.parse(text.resolved), text=text)
         text = text.strip()
         if is_custom_code(text):
             return cls(text, text)

@@ -310,7 +310,7 @@ def build_metric(text: str) -> Metric:
     if spec.name.endswith((".yaml", ".yml")):
         from codec_bench.metrics.command import CommandMetric
 
-        return CommandMetric(spec.text)
+        return CommandMetric(spec.name)
     if spec.name.startswith("versa/"):
         from codec_bench.metrics.versa import VersaMetric
 

@@ -16,7 +16,8 @@ import yaml
 from command_line import COMMAND
 from refusals import Containing, refuses
 
-from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.api.run_benchmark import run_benchmark, run_codecs
+from codec_bench.benchmark.definition.validate import validate_benchmark
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import TWO_CORRECT_OPTIONS
 from codec_bench.benchmark.run_request import run_folder
@@ -262,6 +263,84 @@ def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, a
     code, out, _ = command(*again, "--by", "level,room")
     assert code == 3 and "by level" in out and "by room" in out
     assert json.loads((mine(tmp_path / "out") / "run.json").read_text())["by"] == ["level", "room"]
+
+
+METRIC = """
+from codec_bench.benchmark.metrics.base import AnswerMetric
+from codec_bench.types import Score
+import helper
+
+
+class Mine(AnswerMetric):
+    name, protocol = "mine", "mine/1"
+
+    def compute(self, answers):
+        return [Score.ok(helper.FACTOR * len(one.text), self.protocol) for one in answers]
+"""
+
+
+def test_a_metric_of_a_definition_works_from_any_folder(tmp_path, define, ask, monkeypatch):
+    name = "./mine.py:Mine"
+    benchmark = Path(define(rows=ROWS[:5], metrics=[name, "accuracy[exact]"], primary=name, published=[]))
+    (benchmark / "mine.py").write_text(METRIC)
+    (benchmark / "helper.py").write_text("FACTOR = 2")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.py").write_text("raise ValueError('the metric of another folder')")
+    sent = []
+    for folder, named in ((elsewhere, str(benchmark)), (benchmark, "./"), (tmp_path, f"./benchmarks/{benchmark.name}")):
+        monkeypatch.chdir(folder)
+        assert validate_benchmark(named) == []
+        sent.append(len(ask(named)[1]))
+        outcome = numbers(mine(tmp_path / "out"))
+        assert [outcome[id, name][0] for id in ("a1", "a2")] == [2 * len("Paris"), 2 * len("Rome")]
+        code = code_hash(f"{benchmark}/mine.py:Mine")
+        with closing(open_run(mine(tmp_path / "out"))) as run:
+            assert run.meta["fingerprint"]["scored"]["code"] == {name: code}
+    assert sent == [5, 0, 0], "the run continues from each folder"
+
+
+PEAK = """
+from codec_bench import Metric, Score
+
+
+class Peak(Metric):
+    name, kind, rate_hz, protocol = "peak", "single", 16000, "peak/1"
+
+    def compute(self, batch):
+        return [Score.ok(float(abs(item.estimate).max()), self.protocol) for item in batch]
+"""
+
+
+def test_metrics_of_sound_of_a_definition_work_from_any_folder(tmp_path, monkeypatch):
+    """One in Python, and one that is a program."""
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    (folder / "peak.py").write_text(PEAK)
+    program = {
+        "version": 1,
+        "program": ["echo", "7", "{estimate}"],
+        "kind": "single",
+        "rate_hz": 16000,
+        "value": "^(7)",
+    }
+    (folder / "seven.yaml").write_text(yaml.safe_dump(program))
+    soundfile.write(folder / "a.wav", [0.0, 0.5] * 8000, 16000)
+    (folder / "rows.jsonl").write_text(json.dumps({"id": "a", "sound": "a.wav", "says": "x"}))
+    metrics = ["./peak.py:Peak", "./seven.yaml"]
+    definition = {
+        "version": 1, "title": "Mine", "summary": "Sounds.", "category": "Codec", "kind": "codec", "wants": "audio",
+        "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": "sound", "reference": "says"}},
+        "metrics": metrics, "primary": metrics[0],
+    }  # fmt: skip
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(definition))
+    monkeypatch.chdir(tmp_path)
+    outcome = run_codecs(
+        benchmark="./bench", codec="unprocessed", out=tmp_path / "out", workers=1, cache=False, page=False, check=False
+    )
+    (run,) = outcome.runs.values()
+    with closing(run):
+        assert {s.metric: s.value for s in run.scores()} == {metrics[0]: pytest.approx(0.5), metrics[1]: 7.0}
 
 
 def test_options_next_to_running_are_refused(tmp_path, define, ask):

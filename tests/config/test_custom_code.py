@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+from dataclasses import replace
 
 import pytest
 from refusals import refuses
 
 from codec_bench.config.custom_code import code_hash, find_code
 from codec_bench.config.file_content import with_content
-from codec_bench.config.registry import declared_methods, load_attribute
+from codec_bench.config.registry import Spec, declared_methods, load_attribute, locate_name
 
 FILES = {
     "alone_of_ours.py": "import os\nimport numpy\nfrom codec_bench import Audio\nclass Here: ...\n",
@@ -136,3 +138,20 @@ def test_weights_of_an_option_count_by_their_content(folder):
     # A log may be written by the code, and a checkpoint may have a name.
     others = {"log": "weights/a.bin", "weights": "base", "checkpoint": None, "levels": 4}
     assert [with_content(name, value) for name, value in others.items()] == ["weights/a.bin", "base", "None", "4"]
+
+
+def test_a_located_name_equals_the_one_as_written_also_in_another_process(tmp_path, monkeypatch):
+    for name, resolved in (
+        ("./mine.py:Mine", f"{tmp_path}/mine.py:Mine"),
+        ("wer[../asr.py:Asr]@none", f"wer[{tmp_path.parent}/asr.py:Asr]@none"),
+        ("programs/polqa.yaml", f"{tmp_path}/programs/polqa.yaml"),
+        ("/other/mine.py:Mine", "/other/mine.py:Mine"),
+    ):
+        located = pickle.loads(pickle.dumps(locate_name(name, str(tmp_path))))
+        spec = Spec.parse(located)
+        assert located == name and hash(located) == hash(name) and spec.text == name
+        assert spec == replace(Spec.parse(resolved), text=name)
+    for name in ("stoi", "wer[whisper-large-v3]", "package.module:Class", "accuracy[exact]"):
+        assert type(locate_name(name, str(tmp_path))) is str
+    monkeypatch.chdir(tmp_path)
+    assert type(locate_name("./mine.py:Mine", str(tmp_path))) is str

@@ -13,6 +13,7 @@ from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.benchmark.reading import version_steps
+from codec_bench.config.registry import locate_name
 from codec_bench.messages.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Wants, Windows
@@ -30,6 +31,11 @@ class Benchmark:
     name: str
     spec: BenchmarkSpec
     entry: DefinitionEntry
+
+    @property
+    def folder(self) -> str:
+        """The folder of the definition, where its relative paths begin."""
+        return os.path.dirname(os.path.abspath(self.entry.file))
 
     @property
     def title(self) -> str:
@@ -204,7 +210,7 @@ class Benchmark:
             seed=seed,
             mirror=mirror,
             texts=texts,
-            folder=os.path.dirname(os.path.abspath(self.entry.file)),
+            folder=self.folder,
         )
 
     @cached_property
@@ -266,7 +272,8 @@ class Benchmark:
 
         metrics: list[tuple[str, tuple[str, ...] | None]] = []
         for use in self.spec.metrics:
-            name, steps = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
+            text, steps = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
+            name = locate_name(text, self.folder)
             metrics += [(member, steps) for member in expand(expand_answer_metrics([name]))]
         return tuple(metrics)
 

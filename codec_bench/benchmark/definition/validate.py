@@ -21,7 +21,7 @@ from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, pro
 from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns, between_others
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
-from codec_bench.config.registry import Spec
+from codec_bench.config.registry import Spec, locate_name
 from codec_bench.data.table import open_table
 from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import MissingExtra, MissingResource, UnknownName, UserError
@@ -356,7 +356,8 @@ def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[s
     """Find mistakes in the metrics, their steps, `primary` and the published numbers."""
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
-        name, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
+        text, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
+        name = locate_name(text, os.path.dirname(entry.file))
         yield from at.tried(location, partial(_built, name, spec, _names(spec) if at.named else None))
         if isinstance(use, MetricUse):
             yield from _steps(use.postprocess, (*location, "postprocess"), at)
@@ -370,7 +371,9 @@ def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[s
     if spec.primary not in known and "primary" not in unread:
         yield at(("primary",), Diagnostic("not_a_metric", name=spec.primary), suggest(spec.primary, known))
     elif "primary" not in unread:
-        yield from at.tried(("passing", "at"), partial(_check_passing, spec))
+        yield from at.tried(
+            ("passing", "at"), partial(_check_passing, spec, locate_name(spec.primary, os.path.dirname(entry.file)))
+        )
     for index, table in enumerate(spec.published):
         if table.metric not in known:
             message = Diagnostic("published_not_a_metric", name=table.metric)
@@ -380,14 +383,14 @@ def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[s
         yield at(("wants",), Diagnostic("transcript_of_text"), "wants: audio")
 
 
-def _check_passing(spec: BenchmarkSpec) -> None:
+def _check_passing(spec: BenchmarkSpec, primary: str) -> None:
     """Raise UserError if no answer can reach the passing value, by the metric's range."""
     from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 
     at = spec.passing.at
-    if at is None or not is_answer_metric(spec.primary):
+    if at is None or not is_answer_metric(primary):
         return
-    metric = load_answer_metric(spec.primary)
+    metric = load_answer_metric(primary)
     low, high = metric.range
     best = high if metric.higher_is_better else low
     if best is not None and (at > best if metric.higher_is_better else at < best):
