@@ -1,8 +1,8 @@
 """Write a run to Weights & Biases, MLflow or TensorBoard.
 
 A step is the number of finished items. Values are named `SYSTEM/METRIC`, interval ends `SYSTEM/METRIC.low` and `.high`,
-numbers of findings `suspect/SYSTEM`, and progress `progress/...`. A control has a separate name. Missing values are
-not written. At most `SOUNDS` stored sounds per system are written, once each.
+numbers of findings `suspect/SYSTEM`, and progress `progress/...`. Missing values are not written. At most `SOUNDS`
+stored sounds per system are written, once each.
 """
 
 from __future__ import annotations
@@ -40,13 +40,7 @@ class SavedSound:
 
 @dataclass(frozen=True, slots=True)
 class TrackerData:
-    """The state of a run at one step, for a tracker.
-
-    Args:
-        rows: the table of the summary.
-        sounds: audio files that were not written before.
-        plots: PNG by name.
-    """
+    """The state of a run at one step, for a tracker; `sounds` are new audio files."""
 
     step: int
     values: Mapping[str, float]

@@ -24,7 +24,6 @@ class Baseline:
     """The answers of one other model to a benchmark, with which a judge compares.
 
     Args:
-        folder: its run folder.
         held: the answers by question, with a hash of each question.
     """
 

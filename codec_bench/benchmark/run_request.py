@@ -72,11 +72,9 @@ class BenchmarkRequest:
         data: a folder that is used instead of the hub, or None.
         seed: of the part that `limit` takes, and of the model's sampling.
         limit: the highest number of questions, or None for all.
-        judges: names of the models that give verdicts.
         rescore: whether to drop and recompute the scores in the record.
         options: arguments by model or feature.
         by: columns to break the results down by.
-        repeats: how many answers each question gets.
         prompts: the wording of its prompt, as in `definition.prompt.Prompt`.
         choices: the order of its options, as in `asking.variants`.
         control: the replacement of the sound or question.

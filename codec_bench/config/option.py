@@ -1,8 +1,4 @@
-"""The definition of an option, for the declarations in `request.py`.
-
-`terminal/request.py` builds command parameters, `request_file.py` checks files, `api/read_arguments.py` passes options
-to verbs, and `documented` writes them into docstrings.
-"""
+"""The definition of an option, for the declarations in `request.py`."""
 
 from __future__ import annotations
 

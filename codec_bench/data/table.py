@@ -70,9 +70,7 @@ class Table:
 
     Args:
         name: short, for tables and messages.
-        splits: the splits to read, in order.
         selection: the columns and rows to read.
-        revision: the commit of the data, or None.
         mark_split: whether a column says which split a row belongs to.
 
     Attributes:

@@ -25,7 +25,6 @@ class TarMember:
 
     Args:
         file: path or URL of the tar file. begin, size: its bytes.
-        name: for messages.
     """
 
     file: str

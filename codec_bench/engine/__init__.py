@@ -20,7 +20,4 @@ Which file to open
     `worker.py`      the program of a worker; `stage.py` is its work, `loading.py` loads it.
     `double_buffer.py`  prepares the next batch of a GPU; `main_pipe.py` is a worker's end of the pipe.
     `codec_worker.py`  one codec in its own worker, for `validate`, `verify-batching` and `profile`.
-
-`tests/engine/test_run.py` tests batches, the fingerprint, and workers that die or hang. `tests/engine/test_faults.py`
-tests what stops the main process: a kill, an interrupt, a full disk.
 """

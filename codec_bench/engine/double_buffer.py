@@ -2,7 +2,7 @@
 
 Lane one, the main thread, loads stages and computes. Lane two receives messages and prepares the next batch (`prepare`
 in `stage.py`) on its own GPU stream. Only lane one decides what happens to a batch: if lane two cannot prepare it, lane
-one does and meets the same error. The CPU has one lane; a second thread would take its core.
+one does and meets the same error.
 """
 
 from __future__ import annotations

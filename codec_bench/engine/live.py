@@ -167,7 +167,6 @@ class LiveEngine(Engine):
     """Scores samples that arrive while it runs.
 
     Args:
-        arguments: those of `Engine`.
         on_death: called with the reason when a worker ends and is replaced.
     """
 

@@ -98,7 +98,6 @@ class Engine:
 
     Attributes:
         plan: has the final names of the systems once the codecs are loaded.
-        checks: results of the codec checks.
     """
 
     checks: RunChecks

@@ -69,11 +69,7 @@ class Running(RunningOptions):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Worker processes, which several shards may use in turn; they load a model once.
-
-    Args:
-        log: path of the file with their output.
-    """
+    """Worker processes, which several shards may use in turn; they load a model once."""
 
     pool: Pool
     log: Path

@@ -36,7 +36,7 @@ class Audiobox(NetworkFeature):
     """The four scores of Audiobox Aesthetics, for any sound, 1 to 10.
 
     Windows of 10 s without overlap, the last one zero-padded; a score is the mean over windows, weighted by their own
-    lengths. Batches do not change it.
+    lengths.
 
     Result: `{"ce", "cu", "pc", "pq": float, "windows": int}`.
 

@@ -17,7 +17,7 @@ class AudioSeal(Learned):
     """AudioSeal's share of watermarked samples, and the 16-bit message.
 
     The signal passes the detector whole. A sample is marked from a probability of 0.5, and a bit is the sigmoid of its
-    mean over all samples, as in the package. Batches do not change the result.
+    mean over all samples, as in the package.
 
     Result: `{"share": float, "bits": float32 (16,)}`; a bit is the probability that it is 1.
 

@@ -47,8 +47,7 @@ class AutoAtt(Feature):
 
     Qwen2-Audio gets the speech and the question whether it is Good, Fair or Bad. A softmax over the next token's logits
     of these words gives their shares, which weight 3, 2 and 1. It reads the first 30 s, as the published program does;
-    `heard_s` is their length. Prompts are padded on the left and masked, and spectrograms are 30 s long, so batches do
-    not change the scores.
+    `heard_s` is their length.
 
     Result: `{"score": float, "good": float, "fair": float, "bad": float, "heard_s": float}`; the three are the shares.
 

@@ -34,8 +34,7 @@ def checked(variant: str | None) -> str:
 class DnsmosPro(EncoderFeature):
     """Mean and variance of the opinion score by DNSMOS Pro, 1 to 5. Higher is better.
 
-    A spectrogram of 20 ms every 10 ms, four convolutions, the maximum of each channel, three linear layers. The network
-    reads the whole signal; its authors recommend 10 s. Batches do not change the scores.
+    The network reads the whole signal; its authors recommend 10 s.
 
     Result: `{"mean": float, "variance": float}`.
 

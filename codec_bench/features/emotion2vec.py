@@ -19,9 +19,7 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
     """The mean frame of emotion2vec+ large, and the probabilities of nine emotions.
 
     Protocol `emotion2vec-plus-large/funasr-1.4`: the wave standardised over its whole length; a data2vec 2.0 encoder of
-    164 million parameters; the mean of its last frames; a linear layer and a softmax. Fine-tuned on 42,526 hours of
-    speech with emotion labels of its own smaller versions. Padding is masked layer by layer: batches change a result by
-    less than 1e-5 in float32.
+    164 million parameters; the mean of its last frames; a linear layer and a softmax.
 
     Result: `{"embedding": float32 (1024,), "probabilities": float32 (9,)}`, in the order angry, disgusted, fearful,
     happy, neutral, other, sad, surprised, unknown.

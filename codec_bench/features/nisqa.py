@@ -74,9 +74,8 @@ class Nisqa(_Nisqa):
     """NISQA 2.0's opinion score and four dimensions. Higher is better.
 
     The mel levels at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into segments of 15 frames, four frames apart.
-    Six convolutions process each segment, two layers of self-attention all of them, and attention pooling gives each
-    score. The published program refuses signals of more than 1300 segments (52 s); here they are cut into the fewest
-    equal windows of that size, and the scores are means over them.
+    The published program refuses signals of more than 1300 segments (52 s); here they are cut into the fewest equal
+    windows of that size, and the scores are means over them.
 
     Result: `{"mos": float, "noisiness": float, "discontinuity": float, "coloration": float, "loudness": float,
     "windows": int}`; of the variant `mos-only`, the first and the last alone.
@@ -117,10 +116,9 @@ class Nisqa(_Nisqa):
 class NisqaTts(_Nisqa):
     """The naturalness of synthetic speech by NISQA-TTS, 1 to 5. Higher is better.
 
-    The mel levels at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into segments of 15 frames, one frame apart. Six
-    convolutions process each segment, a bidirectional LSTM all of them; its last states give the score. The published
-    program refuses signals of more than 6000 segments (60 s); here they are cut into the fewest equal windows of that
-    size, and the score is the mean over them.
+    The mel levels at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into segments of 15 frames, one frame apart. The
+    published program refuses signals of more than 6000 segments (60 s); here they are cut into the fewest equal windows
+    of that size, and the score is the mean over them.
 
     Result: `{"mos": float, "windows": int}`.
 

@@ -25,9 +25,6 @@ NORESQA = _row(
 class SquimFrames(Learned):
     """Each frame's part in SQUIM Subjective, as reference and estimate.
 
-    A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor. Each
-    signal passes alone.
-
     Result: `{"frames": float32 (frames, 12)}`: the attention and five numbers of the reference, then of the estimate.
 
     Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
@@ -53,8 +50,6 @@ class SquimFrames(Learned):
 
 class NoresqaFrames(SquimFrames):
     """Each frame's part in NORESQA-MOS, as reference and estimate.
-
-    A wav2vec 2.0 base network, its frames projected to 32 numbers, and the linear parts of the predictor.
 
     Result: `{"frames": float32 (frames, 12)}`: the attention and five numbers of the reference, then of the estimate.
 

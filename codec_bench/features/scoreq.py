@@ -41,11 +41,7 @@ def domain_of(variant: str | None) -> str:
 
 
 class _Scoreq(EncoderFeature):
-    """The base of the two networks of each domain.
-
-    Args:
-        variant: the domain. point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
-    """
+    """The base of the two networks of each domain."""
 
     mode: ClassVar[str]
     stem: ClassVar[str]
@@ -90,9 +86,7 @@ class _Scoreq(EncoderFeature):
 class Scoreq(_Scoreq):
     """SCOREQ's opinion score without a reference, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network, fine-tuned to place signals of similar scores close together; the mean over time, of
-    length 1; a linear layer. The signal is zero-padded to a multiple of 20 ms, as in the reference. Batches do not
-    change the scores.
+    The signal is zero-padded to a multiple of 20 ms, as in the reference.
 
     Result: `{"scoreq": float}`.
 
@@ -145,9 +139,6 @@ class ScoreqEmbedding(_Scoreq):
 
 class Nomad(Wav2Vec2Feature):
     """NOMAD's embedding, whose distance from a clean signal's indicates quality.
-
-    A wav2vec 2.0 base network, fine-tuned to place signals of similar quality close together; the mean over time, a
-    linear layer and length 1. Batches do not change the embeddings.
 
     Result: `{"embedding": float32 (256,)}`, of length 1.
 

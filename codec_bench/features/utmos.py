@@ -15,9 +15,7 @@ from codec_bench.weights import load_into, load_state, unfilled
 class Utmos(Wav2Vec2Feature):
     """The naturalness of speech by UTMOS22's strong learner, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network gives 768 numbers every 20 ms. They and two constant vectors for the listening test and
-    the listener pass a BiLSTM and two linear layers; the score is the mean over frames. The level of the signal is not
-    normalised. Batches do not change the scores: every layer uses each signal's own samples and frames only.
+    The level of the signal is not normalised.
 
     Result: `{"utmos": float, "frames": int}`.
 

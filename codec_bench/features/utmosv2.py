@@ -83,8 +83,7 @@ class UtmosV2(PreparedFeature):
     """The naturalness of speech by UTMOSv2, 1 to 5. Higher is better.
 
     A wav2vec 2.0 base network reads three seconds of the signal. Four EfficientNetV2-S read mel spectrograms of two
-    crops of 1.4 s, each mixed with a further crop in a random proportion, as in training. A linear layer gives the
-    score on the scale of its authors' listening test. A short signal is repeated.
+    crops of 1.4 s, each mixed with a further crop in a random proportion, as in training. A short signal is repeated.
 
     The generator of crops and proportions is seeded with the signal's samples. So a number is the same in every run and
     batch, and equals the reference after `numpy.random.seed(seed_of(signal))`.

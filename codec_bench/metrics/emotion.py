@@ -18,12 +18,7 @@ ENCODER = Emotion2vecPlusLarge.name
 
 
 class _Emotion(FeatureMetric):
-    """Base class of the emotion metrics.
-
-    Args:
-        variant: the encoder: `emotion2vec-plus-large` (default).
-        point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
-    """
+    """Base class of the emotion metrics."""
 
     rate_hz = 16_000
     paper = "Ma et al.: emotion2vec: Self-Supervised Pre-Training for Speech Emotion, Findings of ACL 2024"

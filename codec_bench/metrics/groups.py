@@ -45,13 +45,7 @@ def needs_target(metric: Metric) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SampleFields:
-    """Which fields some samples have.
-
-    Args:
-        reference: whether they have reference audio.
-        text: whether they have a transcript.
-        language: of the speech, or None.
-    """
+    """Which fields some samples have."""
 
     reference: bool
     text: bool

@@ -20,7 +20,7 @@ class _Ttsds2(FeatureMetric):
     """Base class of the benchmarks.
 
     An item's own value is the score of its three points, by squared Euclidean distances: 100 at the reference, 0 at a
-    noise. The record keeps it to show the items farthest from speech; the set's value does not use it.
+    noise.
     """
 
     kind = "pair"

@@ -42,7 +42,6 @@ class Pending:
     """One request that waits for an answer.
 
     Args:
-        done: called with the answer.
         alone: needs its own batch, because a batch that contained it failed.
     """
 

@@ -1,7 +1,6 @@
 """AASIST: detects synthetic speech by sinc filters and graph attention.
 
-Names of tensors are those of the published checkpoint.
-Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist.
+Names of tensors are those of the published checkpoint. Reference implementation: github.com/clovaai/aasist.
 """
 
 from __future__ import annotations

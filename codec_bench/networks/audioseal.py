@@ -1,8 +1,7 @@
 """AudioSeal's detector: watermark per sample and message bits, ragged.
 
-All convolutions read zeros beyond an item's own ends, so a batch equals its items one by one.
-Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
-implementation: the package audioseal 0.2.
+All convolutions read zeros beyond an item's own ends, so a batch equals its items one by one. Reference implementation:
+the package audioseal 0.2.
 """
 
 from __future__ import annotations
@@ -88,11 +87,7 @@ class _AudioSealEncoder(nn.Module):
 
 
 class AudioSealNet(WholeSignal, nn.Module):
-    """The whole network.
-
-    Args:
-        channels: of the first convolution. width: of the last one.
-    """
+    """The whole network."""
 
     at_once = (30 * 16_000, 600 * 16_000)
     """Samples per pass on a CPU and a GPU. They bound the first convolution's memory: 2 MB per second."""

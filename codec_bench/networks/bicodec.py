@@ -3,8 +3,7 @@
 Names of tensors are those of the published checkpoint. In ragged batches, values beyond an item are zeroed before a
 convolution can read them, so a batch equals its items one by one. Parts for training only are not built. Hidden states
 are float32 `(items, channels, frames)`; `lengths` is int64 `(items,)` in frames of 20 ms on the device, or None if all
-are full.
-Paper: Wang et al., Spark-TTS, https://arxiv.org/abs/2503.01710. Reference: SparkAudio/Spark-TTS (Apache-2.0).
+are full. Reference: SparkAudio/Spark-TTS (Apache-2.0).
 """
 
 from __future__ import annotations
@@ -54,11 +53,7 @@ class ConditionedNorm(nn.Module):
 
 
 class ConditionedBackbone(VocosBackbone):
-    """A Vocos backbone in which every norm but the last depends on `condition`.
-
-    Args:
-        dim, intermediate_dim, num_layers: as in `VocosBackbone`.
-    """
+    """A Vocos backbone in which every norm but the last depends on `condition`."""
 
     def __init__(self, condition_dim: int, dim: int, intermediate_dim: int, num_layers: int) -> None:
         super().__init__(dim, dim, intermediate_dim, num_layers)
@@ -68,11 +63,7 @@ class ConditionedBackbone(VocosBackbone):
 
 
 class Refinement(nn.ModuleList):
-    """Two short backbones, one after the other.
-
-    The reference resamples by a factor of 1 before each. All three branches of that step are then the signal itself, so
-    it is not built.
-    """
+    """Two short backbones, one after the other."""
 
     def __init__(self, dim: int, intermediate_dim: int) -> None:
         # The published names count the resampling step: `0.1.embed`.

@@ -1,9 +1,8 @@
 """CAM++: a dense time-delay network with context masks, exact in batches.
 
-Masked are the convolutions over time, both means of each context-aware mask, and the pooled statistics.
-Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++: A Fast and Efficient Network for Speaker Verification
-Using Context-Aware Masking", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
-whose parameter names these are; none of its code is used.
+Masked are the convolutions over time, both means of each context-aware mask, and the pooled statistics. Reference
+implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0), whose parameter names these are; none of its code is
+used.
 """
 
 from __future__ import annotations

@@ -83,11 +83,7 @@ class ConvNeXtStack(nn.Module):
 
 
 class Dvae(nn.Module):
-    """Log-mel spectrograms to codes at half their rate, and back.
-
-    Args:
-        bound_first: see `ResidualFSQ`.
-    """
+    """Log-mel spectrograms to codes at half their rate, and back."""
 
     coef: Tensor
     _window: Tensor

@@ -2,9 +2,7 @@
 
 Every crop has one length, so crops of many signals pass together. A short crop ends in silence, where all columns of
 the convolutions' output are equal. So the convolutions read the signal's own frames and a little silence, and that
-column is repeated for the transformer.
-Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
-Assessment", ICASSP 2025. Reference implementation: the packages distillmos 0.9.1 and xls-r-sqa 0.1.0.
+column is repeated for the transformer. Reference implementation: the packages distillmos 0.9.1 and xls-r-sqa 0.1.0.
 """
 
 from __future__ import annotations
@@ -101,11 +99,7 @@ class _Head(nn.Module):
 
 
 class DistillMosNet(nn.Module):
-    """The whole network.
-
-    Args:
-        channels: of the six convolutions. width, layers: of the transformer.
-    """
+    """The whole network."""
 
     at_once = (4 * CROP, 96 * CROP)
     """Samples per pass on a CPU and a GPU. They bound the convolutions' memory: 40 MB per crop."""

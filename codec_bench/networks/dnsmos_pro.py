@@ -1,8 +1,7 @@
 """DNSMOS Pro: convolutions, maxima and linear layers, in ragged batches.
 
-Every convolution reads zeros beyond an item's own frames, so a batch equals its items one by one.
-Paper: F. Cumlin, X. Liang, V. Ungureanu, C. K. A. Reddy, C. Schuldt, S. Chatterjee, "DNSMOS Pro: A Reduced-Size DNN for
-Probabilistic MOS of Speech", Interspeech 2024. Reference implementation: github.com/fcumlin/DNSMOSPro.
+Every convolution reads zeros beyond an item's own frames, so a batch equals its items one by one. Reference
+implementation: github.com/fcumlin/DNSMOSPro.
 """
 
 from __future__ import annotations

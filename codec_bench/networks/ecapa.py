@@ -1,10 +1,8 @@
 """ECAPA-TDNN's head over a speech encoder, exact in batches.
 
 Masked are the instance norm, the wide convolutions, the mean of squeeze-and-excitation, the softmax over time and the
-pooled statistics.
-Paper: B. Desplanques, J. Thienpondt, K. Demuynck, "ECAPA-TDNN", Interspeech 2020. Reference implementation: the small
-variant of microsoft/UniSpeech's downstreams/speaker_verification (CC-BY-SA-3.0), whose parameter names these are; none
-of its code is used.
+pooled statistics. Reference implementation: the small variant of microsoft/UniSpeech's downstreams/speaker_verification
+(CC-BY-SA-3.0), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations
@@ -115,11 +113,7 @@ class AttentivePooling(nn.Module):
 
 
 class EcapaTdnn(nn.Module):
-    """The head: frames to a speaker embedding.
-
-    Args:
-        features: width of a frame. channels: of the blocks. pooled: channels that are pooled.
-    """
+    """The head: frames to a speaker embedding."""
 
     def __init__(self, features: int, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
         super().__init__()
@@ -146,11 +140,7 @@ class EcapaTdnn(nn.Module):
 
 
 class SpeakerNet(EcapaTdnn):
-    """An encoder with mixed hidden states, and the head over the mixture.
-
-    Args:
-        others: sizes of the head, see `EcapaTdnn`.
-    """
+    """An encoder with mixed hidden states, and the head over the mixture."""
 
     def __init__(self, config: EncoderConfig, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
         super().__init__(config.width, channels, pooled, embedding)

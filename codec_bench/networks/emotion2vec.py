@@ -1,10 +1,7 @@
 """emotion2vec+: data2vec 2.0 and a classifier, exact in batches.
 
-Masked are the five positional convolutions, attention, and the mean over time.
-Papers: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL
-2024; A. Baevski et al., "Efficient Self-supervised Learning with Contextualized Target Representations" (data2vec 2.0),
-ICML 2023. Reference implementation: FunASR 1.4 `Emotion2vec` (MIT), whose parameter names these are; none of its code
-is used.
+Masked are the five positional convolutions, attention, and the mean over time. Reference implementation: FunASR 1.4
+`Emotion2vec` (MIT), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """ERes2Net: a Res2Net that fuses its scales by attention, exact in ragged batches.
 
-Masked are the convolutions over time and the pooled statistics.
-Paper: Y. Chen, S. Zheng, H. Wang, L. Cheng, Q. Chen, J. Qi, "An Enhanced Res2Net with Local and Global Feature Fusion
-for Speaker Verification", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
-whose parameter names these are; none of its code is used.
+Masked are the convolutions over time and the pooled statistics. Reference implementation: modelscope/3D-Speaker at
+09e7806 (Apache-2.0), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations

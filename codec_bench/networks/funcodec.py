@@ -3,9 +3,7 @@
 Published models have no causal convolution. A group norm with one group follows each: mean and variance over all
 channels and each item's own time, after a transposed convolution before both ends are cut. Hidden states are float32
 `(items, channels, time)`; `lengths` are those at a layer's input (`ragged.py`). Names of tensors are the published
-ones.
-Paper: Du et al., FunCodec, https://arxiv.org/abs/2309.07405. Reference: modelscope/FunCodec (MIT): the same codes and
-waves within float32 noise.
+ones. Reference: modelscope/FunCodec (MIT): the same codes and waves within float32 noise.
 """
 
 from __future__ import annotations
@@ -52,8 +50,7 @@ class FunCodecShape:
 class UtteranceNorm(nn.GroupNorm):
     """Normalisation over all channels and own time, with gain and offset per channel.
 
-    Sums are in float64, so mean and spread are the same in a batch, alone, on a CPU and a GPU. Otherwise the batch
-    could decide between nearly tied codewords.
+    Sums are in float64, so mean and spread are the same in a batch, alone, on a CPU and a GPU.
     """
 
     def __init__(self, channels: int) -> None:

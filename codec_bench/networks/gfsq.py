@@ -81,11 +81,7 @@ class ResidualFSQ(nn.Module):
 
 
 class GroupedResidualFSQ(nn.Module):
-    """Groups of channels, each with its own residual quantiser.
-
-    Args:
-        levels, stages, bound_first: of each group, see `ResidualFSQ`.
-    """
+    """Groups of channels, each with its own residual quantiser."""
 
     def __init__(
         self, dim: int, levels: Sequence[int], *, groups: int, stages: int = 1, bound_first: bool = False

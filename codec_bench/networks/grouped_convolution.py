@@ -2,8 +2,8 @@
 
 cuDNN takes 17 ms of an H200 for wav2vec 2.0's positional convolution over 14,700 frames in half precision (128 taps, 16
 groups of 48 channels), the work of a large product of 0.3 ms. Here `BLOCK` frames of a group's result are one row: the
-product of `BLOCK + kernel - 1` frames of its input, contiguous once the groups follow each other, with a matrix
-that holds the kernel `BLOCK` times, each a frame lower, and zeros. For 128 taps:
+product of `BLOCK + kernel - 1` frames of its input, contiguous once the groups follow each other, with a matrix that
+holds the kernel `BLOCK` times, each a frame lower, and zeros. For 128 taps:
 
     BLOCK   copied input   operations   the kernel in memory
     1       128 times      1.00         1 time
@@ -11,8 +11,7 @@ that holds the kernel `BLOCK` times, each a frame lower, and zeros. For 128 taps
     8       17 times       1.05         8.4 times
 
 With 1, the copy and a product 48 wide take 4.8 ms there. With 4, the copy is 0.75 GB in half precision: 0.4 ms at 4
-TB/s (estimate), twice that in float32, where the product takes 2.7 ms at 45 TFLOP/s. On a core, 370 frames of 768
-channels take 25 ms with 4, 30 ms with 8 and 48 ms by torch's convolution (1,024 channels: 45, 53 and 76 ms).
+TB/s (estimate), twice that in float32, where the product takes 2.7 ms at 45 TFLOP/s.
 """
 
 from __future__ import annotations

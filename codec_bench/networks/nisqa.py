@@ -1,9 +1,7 @@
 """NISQA: convolutions, a sequence model and pooling, in ragged batches.
 
 Attention, the LSTM and pooling use each item's own segments only, and levels are below the item's own maximum, so a
-batch equals its items one by one. Names of tensors are the published ones.
-Paper: G. Mittag, B. Naderi, A. Chehadi, S. Moeller, "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech
-Quality Prediction with Crowdsourced Datasets", Interspeech 2021. Reference implementation:
+batch equals its items one by one. Names of tensors are the published ones. Reference implementation:
 github.com/gabrielmittag/NISQA at fe84f0f.
 """
 

@@ -3,7 +3,6 @@
 The predictor pools the frames of both signals by attention and is linear before and after, so each signal adds its own
 part. This module imports torch: import it inside functions.
 
-Paper: P. Manocha, A. Kumar, "Speech Quality Assessment through MOS using Non-Matching References", Interspeech 2022.
 Reference implementation: github.com/facebookresearch/Noresqa, `NORESQA` with `metric_type` 1.
 """
 
@@ -25,11 +24,7 @@ WIDTH, CLASSES = 32, 5
 
 
 class NoresqaNet(WholeSignal, nn.Module):
-    """The network.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-    """
+    """The network."""
 
     at_once = (1, 1)
 

@@ -1,7 +1,6 @@
 """PLCMOS v2: convolutions, two recurrent layers, and a head per rater.
 
-Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: the package speechmos 0.0.1 and its file
-`plcmos_v2.onnx`.
+Reference implementation: the package speechmos 0.0.1 and its file `plcmos_v2.onnx`.
 """
 
 from __future__ import annotations

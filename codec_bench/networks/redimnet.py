@@ -1,9 +1,8 @@
 """ReDimNet: blocks over frequency and time, and time, exact in batches.
 
 Masked are the frames at an item's end, which mirror its own samples, the convolutions over time, attention, the means
-of squeeze-and-excitation, and the pooled statistics.
-Paper: I. Yakovlev et al., "Reshape Dimensions Network for Speaker Recognition", Interspeech 2024. Reference
-implementation: IDRnD/ReDimNet at dd9f519 (MIT), whose parameter names these are; none of its code is used.
+of squeeze-and-excitation, and the pooled statistics. Reference implementation: IDRnD/ReDimNet at dd9f519 (MIT), whose
+parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations
@@ -237,11 +236,7 @@ class ReDimNetMixture(nn.Module):
 
 
 class ReDimStage(nn.ModuleDict):
-    """One stage, under the published numbers.
-
-    Args:
-        planes, bands: channels and frequencies before it.
-    """
+    """One stage, under the published numbers."""
 
     def __init__(self, number: int, stage: ReDimNetStage, planes: int, bands: int, config: ReDimNetConfig) -> None:
         wide = stage.stride * planes * stage.expansion

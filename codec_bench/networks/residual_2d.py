@@ -10,11 +10,7 @@ from codec_bench.networks.half_precision import BatchNorm2d, Conv2d
 
 
 class PlaneBlock(nn.Module):
-    """Two convolutions and a skip, under the names of the published ResNets.
-
-    Args:
-        stride: of the first convolution, over frequency and time.
-    """
+    """Two convolutions and a skip, under the names of the published ResNets."""
 
     def __init__(self, inputs: int, outputs: int, stride: tuple[int, int]) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
 """SCOREQ and NOMAD: wav2vec 2.0, normalised mean, a linear layer.
 
-Names of tensors are those of the published checkpoints.
-Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
-Reference implementations: github.com/alessandroragano/scoreq and github.com/alessandroragano/nomad (fairseq's encoder).
+Names of tensors are those of the published checkpoints. Reference implementations: github.com/alessandroragano/scoreq
+and github.com/alessandroragano/nomad (fairseq's encoder).
 """
 
 from __future__ import annotations
@@ -21,11 +20,7 @@ NOMAD_WIDTH = 256
 
 
 class ScoreqNet(nn.Module):
-    """The whole network.
-
-    Args:
-        rates: whether it gives an opinion score; else the embedding.
-    """
+    """The whole network; `rates` selects the opinion score, else the embedding."""
 
     def __init__(self, encoder: EncoderConfig, *, rates: bool) -> None:
         super().__init__()

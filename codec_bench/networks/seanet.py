@@ -85,11 +85,7 @@ class ResidualBlock(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Codewords under their published name.
-
-    Args:
-        shape: such as `(entries, dimension)`.
-    """
+    """Codewords under their published name."""
 
     embed: torch.Tensor
 
@@ -146,11 +142,7 @@ class SeanetEncoder(nn.Module):
 
 
 class SeanetDecoder(nn.Module):
-    """Latents to waves, frames x hop samples.
-
-    Args:
-        filters: channels before the last convolution. dimension: channels of the latents.
-    """
+    """Latents to waves, frames x hop samples."""
 
     def __init__(self, ratios: Sequence[int], filters: int, dimension: int) -> None:
         super().__init__()

@@ -1,7 +1,6 @@
 """SQUIM: STOI, PESQ, SI-SDR without a reference; opinion with any clean one.
 
-The networks are torchaudio's own classes.
-Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE` and
+The networks are torchaudio's own classes. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE` and
 `SQUIM_SUBJECTIVE`.
 """
 

@@ -1,7 +1,6 @@
 """Discrete units: the nearest cluster to each HuBERT frame, in batches.
 
-Paper: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
-Audio", TACL 2021. Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
+Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
 """
 
 from __future__ import annotations

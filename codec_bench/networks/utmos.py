@@ -1,9 +1,7 @@
 """UTMOS22's strong learner: a wav2vec 2.0 encoder, a BiLSTM and two linear layers.
 
 All layers use each item's own samples and frames only, so a batch equals its items one by one. Names of tensors are
-those of the published checkpoint.
-Paper: T. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022. Reference
-implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
+those of the published checkpoint. Reference implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
 """
 
 from __future__ import annotations
@@ -26,11 +24,7 @@ SCALE, OFFSET = 2.0, 3.0
 
 
 class UtmosNet(nn.Module):
-    """The whole network.
-
-    Args:
-        hidden: width of the BiLSTM in each direction. projection: width between the two linear layers.
-    """
+    """The whole network."""
 
     def __init__(self, encoder: EncoderConfig, hidden: int = HIDDEN, projection: int = PROJECTION) -> None:
         super().__init__()

@@ -2,10 +2,8 @@
 
 A draw is three seconds of a signal for the encoder, and two short crops for the classifiers, each with spectrograms of
 its own window length. Crops have one length, so draws are independent. Names of tensors are the published ones, except
-the encoder's (`speech_encoder.fairseq_name`).
-Paper: K. Baba, W. Nakata, Y. Saito, H. Saruwatari, "The T05 System for The VoiceMOS Challenge 2024: Transfer Learning
-from Deep Image Classifier to Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024. Reference
-implementation: github.com/sarulab-speech/UTMOSv2 at cc2700d (MIT), configuration `fusion_stage3`.
+the encoder's (`speech_encoder.fairseq_name`). Reference implementation: github.com/sarulab-speech/UTMOSv2 at cc2700d
+(MIT), configuration `fusion_stage3`.
 """
 
 from __future__ import annotations

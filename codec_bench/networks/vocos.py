@@ -177,11 +177,7 @@ class ISTFT(nn.Module):
 
 
 class ISTFTHead(nn.Module):
-    """A linear layer to log magnitude and phase, and the inverse transform.
-
-    Args:
-        n_fft, hop_length, padding: see `ISTFT`.
-    """
+    """A linear layer to log magnitude and phase, and the inverse transform."""
 
     def __init__(self, dim: int, n_fft: int, hop_length: int, padding: Literal["same", "center"] = "same") -> None:
         super().__init__()

@@ -1,9 +1,8 @@
 """WavTokenizer: SEANet's encoder, one codebook, attention, and Vocos.
 
 The decoder's group norms and attention use an item's own frames only, so a batch equals its items one by one. Names of
-tensors are the published ones, weight norm folded.
-Paper: Ji et al., WavTokenizer, https://arxiv.org/abs/2408.16532. Reference: jishengpeng/WavTokenizer (MIT): the same
-codes and waves within float32 noise.
+tensors are the published ones, weight norm folded. Reference: jishengpeng/WavTokenizer (MIT): the same codes and waves
+within float32 noise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """WeSpeaker's r-vector: a ResNet over frequency and time, exact in ragged batches.
 
-Masked are the convolutions over time and the pooled statistics.
-Papers: H. Zeinali et al., "BUT System Description to VoxCeleb Speaker Recognition Challenge 2019"; H. Wang et al.,
-"WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP 2023. Reference
-implementation: wenet-e2e/wespeaker at dfa7419 (Apache-2.0), whose parameter names these are; none of its code is used.
+Masked are the convolutions over time and the pooled statistics. Reference implementation: wenet-e2e/wespeaker at
+dfa7419 (Apache-2.0), whose parameter names these are; none of its code is used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The x-vector head over a speech encoder, exact in batches.
 
-Its convolutions have no padding, so own frames never depend on others; only the pooled statistics are masked.
-Paper: D. Snyder et al., "X-vectors", ICASSP 2018. Reference implementation: transformers' WavLMForXVector, whose
-parameter names the head has.
+Its convolutions have no padding, so own frames never depend on others; only the pooled statistics are masked. Reference
+implementation: transformers' WavLMForXVector, whose parameter names the head has.
 """
 
 from __future__ import annotations

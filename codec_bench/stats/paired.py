@@ -61,7 +61,6 @@ class PairedTest:
     Args:
         difference: A minus B; None if one of the two has no value. low, high: the ends of its interval, or None.
         p: two-sided; None with fewer than three units.
-        units: number of independent units.
         note: a caution (see `stats.notes`), or None.
         detectable: minimum detectable effect, at a power of 80 % and a level of 95 %.
         level: of the interval.
@@ -96,7 +95,6 @@ class Comparison:
     """Two systems on one metric, over the items for which both have a number.
 
     Args:
-        pairs: items compared.
         dropped: items for which one of the two has no number.
         value_a, value_b: over the pairs. wins, losses, ties: items on which A is better, worse, equal.
         p_holm: p adjusted for all comparisons of the call.

@@ -71,7 +71,6 @@ class Scores:
     Args:
         numbers: of the samples with a value, ordered by sample id.
         sums: numerators, denominators, float64 `(items, 2)`.
-        units: their independent units.
         unscored: number, status and reason of the others.
         flags: count and first sample by flag.
         details: by number, the entries that statistics read.

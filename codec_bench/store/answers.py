@@ -54,7 +54,6 @@ class QuestionRecord:
         fields: its columns as JSON values, without sounds.
         expected: correct answers.
         subsets: its value in each column by which results are split.
-        language: of the answer.
         prompt: the text sent to the model, with `<audio>` for a sound; None if not sent.
         source: path of the sound in the data.
         audio: path of its copy in the run folder.

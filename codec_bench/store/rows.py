@@ -27,7 +27,6 @@ class ItemRecord:
 
     Args:
         status: `ok`, `failed`, or `refused` if a model rejected or declined the question.
-        reason: if not ok.
         bits: sent by the codec, or None.
         audio: path of the saved estimate in the run folder, or None.
         notes: remarks that are no failures, such as `Diagnostic("clipped", samples=3)`.

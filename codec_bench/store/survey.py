@@ -56,9 +56,7 @@ class Survey:
     """Intact rows of a damaged record.
 
     Args:
-        meta: intact entries.
         parts: the tables by name.
-        systems, metrics, samples: numbers of the intact ones.
         items: (system, sample) of intact items with all their scores.
         answers: numbers of questions with intact answers; None without questions.
     """

@@ -105,7 +105,6 @@ class TableLayout:
 
     Args:
         kinds: `INTEGER`, `REAL` or `TEXT` by column.
-        key: primary key.
         summed: whether rows have checksums.
     """
 

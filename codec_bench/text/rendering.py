@@ -66,13 +66,7 @@ class Rendered(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A segment of a text that has another written form.
-
-    Args:
-        start, end: its position.
-        kind: one of `KINDS`.
-        family: the spoken words.
-    """
+    """A segment of a text with another written form of the spoken words `family`."""
 
     start: int
     end: int

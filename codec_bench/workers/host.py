@@ -31,11 +31,7 @@ _CHILD = Path(__file__).with_name("child.py")
 
 
 class WorkerEnded(Exception):
-    """A worker process ended.
-
-    Attributes:
-        reason: a code of `codec_bench.messages.workers`.
-    """
+    """A worker process ended; `reason` is a code of `codec_bench.messages.workers`."""
 
     def __init__(self, reason: Diagnostic) -> None:
         super().__init__(reason)

@@ -2,8 +2,7 @@
 
 A tile of 4x4 outputs depends on 6x6 inputs. Transformed, the convolution over channels is 36 independent matrix
 products: 36 multiplications instead of 144. The evaluation points (0, ±5/8, ±3/2, infinity) keep the relative error
-near 1e-6 in float32. Tiles of 6x6 need a fifth fewer multiplications, but their 64 weight matrices exceed the
-second-level cache, and their error is four times as large.
+near 1e-6 in float32.
 
 A rectified input is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring tiles (about half of
 all channels in speech), the products omit it, with the same bits.

@@ -1,9 +1,4 @@
-"""STOI and ESTOI in numba with NumPy's FFT, in float64; `ref` to 1e-12.
-
-Both signals are resampled at once and share the filter's taps; silence removal writes the overlap-added signals
-directly; spectra are computed in blocks that fit the cache; and correlations run over blocks of neighbouring segments,
-so inner loops read contiguous memory and no segment is copied.
-"""
+"""STOI and ESTOI in numba with NumPy's FFT, in float64; `ref` to 1e-12."""
 
 from __future__ import annotations
 

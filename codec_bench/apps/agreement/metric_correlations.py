@@ -6,10 +6,9 @@ without a value of either metric are excluded from the pair, and counted. Interv
 `codec_bench.stats.correlation` from 10 on. Average linkage joins metrics with a mean Spearman correlation of at least
 `least`.
 
-The values of all metrics over the items of runs, one file-backed column each.
-Items of several runs match by benchmark (or data), system and id; the first value counts. A cell is finite for a value,
-infinite for a score without one (failed, refused, ...), and NaN if the metric was not requested. The columns' temporary
-file keeps memory to the ones in use.
+The values of all metrics over the items of runs, one file-backed column each. Items of several runs match by benchmark
+(or data), system and id; the first value counts. A cell is finite for a value, infinite for a score without one
+(failed, refused, ...), and NaN if the metric was not requested.
 """
 
 from __future__ import annotations
@@ -89,7 +88,6 @@ class MetricAgreement:
     Args:
         columns: the metrics, similar ones adjacent.
         clusters: redundant ones by name, in this order.
-        pairs: every two of them, in this order.
         least: the threshold of redundancy.
         problems: unusable ratings of listeners, as `codec_bench.apps.agreement.ratings.RatingProblem`.
         standard: P.1401 figures; None without listeners.

@@ -102,7 +102,6 @@ class Fit:
     Args:
         turned: the metric was negated, so that more is better.
         level: one of `LEVELS`.
-        n: points.
         excluded: points without a value, or with a single vote and so without an interval.
     """
 

@@ -111,10 +111,8 @@ class Rater:
     """One rater of a panel.
 
     Args:
-        name: in tables.
         values: the ratings, float64 `(items,)`, NaN where there is none.
         scales: by benchmark, the lowest and the highest rating; None if unknown.
-        missing: items without a rating, by reason.
     """
 
     name: str
@@ -321,11 +319,9 @@ class Agreement:
     Args:
         kind: `rating`, `option` or `preference`.
         items: rated by at least one compared rater.
-        raters: all, with counts and reasons of missing ratings.
         pairs: the compared pairs; differences are rater minus reference.
         apart: the items of most disagreement, largest first.
         problems: unusable ratings of a file: `what`, `count`, `examples` with their lines, `rater`.
-        notes: one sentence each.
         standard: P.1401 figures; None without people.
     """
 

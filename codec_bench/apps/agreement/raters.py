@@ -34,9 +34,7 @@ class RatingColumn:
     """The ratings of one rater in a run.
 
     Args:
-        metric: holds the ratings.
         scale: the lowest and the highest rating; None if unknown.
-        is_judge: the ratings are verdicts of a judge.
         sign: -1 if lower ratings are better, else 1.
     """
 

@@ -134,14 +134,7 @@ def in_words(problems: Iterable[RatingProblem]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """The ratings of a file.
-
-    Args:
-        rows: the usable ones.
-        problems: of the others; callers may add more.
-        raters: in order of appearance.
-        scale: the lowest and the highest rating; None if unknown.
-    """
+    """The ratings of a file; `scale` is the lowest and the highest rating, or None."""
 
     rows: tuple[RatingRow, ...]
     kind: Kind

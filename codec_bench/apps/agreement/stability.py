@@ -36,8 +36,6 @@ class Change:
     """A small change of the audio that leaves its quality equal to a listener.
 
     Args:
-        name: in words.
-        group: its kind.
         both: change reference and estimate, as for a data set in another format; otherwise the estimate alone.
     """
 

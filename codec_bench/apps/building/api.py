@@ -1,9 +1,8 @@
 """Build data sets: the function behind `codec-bench build`.
 
-Build a data set: threads make items, each is recorded when done, and all are written at the end.
-An item passes its stages (synthesis, checks, recognition) in one thread. The number of items in progress fills every
-model and core. The engine is not used: its stages lead in one direction, while a failed check requests another voice.
-Requests go to `Model.ask` on one event loop, with the pauses, retries and batches of a benchmark's run.
+Build a data set: threads make items, each is recorded when done, and all are written at the end. An item passes its
+stages (synthesis, checks, recognition) in one thread. Requests go to `Model.ask` on one event loop, with the pauses,
+retries and batches of a benchmark's run.
 """
 
 from __future__ import annotations

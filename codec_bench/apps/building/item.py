@@ -24,9 +24,7 @@ class Failure:
     """The reason why one try at an item failed.
 
     Args:
-        step: one of the maker's steps.
         reason: the code that the funnel counts by.
-        detail: particular to this item, such as a transcript.
         value: the failed number, such as an error rate (`ItemMaker.rate`); less is better.
         groups: as `BuildItem.groups`, where it differs between tries, such as the voice.
     """
@@ -61,7 +59,6 @@ class BuildItem:
 
     Args:
         groups: for the funnel, such as `{"subject": "history", "voice": "kal"}`; a list for several at once.
-        failures: of failed tries, in order.
         row: the columns of a usable item, as JSON values; None if it was dropped.
         sound: the FLAC file of a usable item.
         material: the last audio of a dropped item as FLAC, for listening; None without any.
@@ -84,10 +81,8 @@ class ItemMaker:
     """Interface of the makers: each makes the items of one kind of recipe.
 
     Args:
-        steps: of an item, in order.
         columns: of a row next to the audio: name and type, `text`, `texts` or `number`.
         rate: the column of the number that retries reduce, with failed values in `Failure.value`; None without one.
-        parallel: how many items to make at once.
     """
 
     steps: Sequence[str]

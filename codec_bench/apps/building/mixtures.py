@@ -40,9 +40,6 @@ class Mixture:
     Args:
         first, second: the two sounds as scaled, each from its own beginning.
         first_lufs, second_lufs: measured after all scaling.
-        offset_s: the offset in whole samples.
-        overlap_s: how long both are audible.
-        gains_db: gains of both.
     """
 
     samples: np.ndarray

@@ -201,7 +201,6 @@ class MixtureRecipe(BaseRecipe):
     """A data set of mixtures of two recordings.
 
     Args:
-        count: how many mixtures are made.
         rate_hz: the sample rate of the mixtures, which have one channel.
         gap_db: by how much the first sound is louder than the second.
         overlap: the drawn kinds of overlap: `none` (one after the other, with `pause_s` between), `partial` (each is

@@ -35,7 +35,6 @@ class Recordings:
         samples: in the order of their ids, regardless of a folder's order.
         licences: by sample id.
         excluded: counts by reason.
-        fingerprint: hash of the source's content.
     """
 
     name: str
@@ -150,12 +149,8 @@ class Text:
     """One row of the source, as written.
 
     Args:
-        question: empty without one.
-        choices: the options; empty without any.
         answer: the letter of the right option, or without options the reference answer.
-        group: for the funnel.
         fields: further values for the template.
-        turns: of its dialogue; empty without one.
         recording: the path of its recording, or None.
     """
 

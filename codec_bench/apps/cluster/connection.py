@@ -181,8 +181,6 @@ class NodeContext:
     Args:
         folder: the driver's, on a shared file system.
         token: a file in it, and its content.
-        prepare: opens the data.
-        cores: limit of an actor.
     """
 
     folder: str

@@ -122,9 +122,6 @@ class PartProgress:
 
     Args:
         state: `waiting` has no record yet, `running` is not finished.
-        items: 0 before the start.
-        done: finished items.
-        failed: of these.
         reason: why it cannot be read.
     """
 

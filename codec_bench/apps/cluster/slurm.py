@@ -3,10 +3,8 @@
 `submit` writes two scripts to `OUT/slurm`: an array whose job K runs the command with `--shard K/N` into `OUT/parts/K`,
 and a merge job that starts when the array has ended. It merges, or submits missing parts and itself again; parts
 continue where they were. A part submitted `ROUNDS` times without another finished item has failed; cancelled parts stay
-cancelled. Causes are read from Slurm's lines in a part's output (none: cancelled before its start), since accounts may
-be missing. Job names derive from the run folder, so jobs are found even if their ids were lost. The scripts hold option
-values, so only the user may read the folder.
-Source: the manuals https://slurm.schedmd.com/sbatch.html and https://slurm.schedmd.com/job_array.html.
+cancelled. The scripts hold option values, so only the user may read the folder. Source: the manuals
+https://slurm.schedmd.com/sbatch.html and https://slurm.schedmd.com/job_array.html.
 """
 
 from __future__ import annotations

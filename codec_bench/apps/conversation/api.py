@@ -57,12 +57,7 @@ Notify = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conversations:
-    """The sessions of a run, by system in the order of the script.
-
-    Args:
-        values: every value, by system.
-        summary: the content of `summary.json`.
-    """
+    """The sessions of a run, by system in the order of the script."""
 
     folder: Path
     sessions: Mapping[str, Sequence[Session]]

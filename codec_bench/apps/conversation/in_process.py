@@ -1,9 +1,8 @@
 """Conversations with models of this process: streaming or of whole turns.
 
-Both look to `session.py` like a connection: frames go in, audio comes out when ready. A model of whole turns becomes a
-cascade: a detector ends the user's turn (`turn_ends.py`), and the spoken response, or another model's reading of its
-text, is played. Playback stops when the user speaks for `INTERRUPTS_S`; a response in progress is cancelled when the
-user continues.
+A model of whole turns becomes a cascade: a detector ends the user's turn (`turn_ends.py`), and the spoken response, or
+another model's reading of its text, is played. Playback stops when the user speaks for `INTERRUPTS_S`; a response in
+progress is cancelled when the user continues.
 """
 
 from __future__ import annotations
@@ -327,12 +326,7 @@ class Stream(Protocol):
 
 
 class StreamingModel(Model):
-    """A model that takes audio frame by frame and may speak at any time.
-
-    Attributes:
-        rate_hz: of its input.
-        output_rate_hz: of its output.
-    """
+    """A model that takes audio frame by frame and may speak at any time."""
 
     rate_hz: int = 24_000
     output_rate_hz: int = 24_000

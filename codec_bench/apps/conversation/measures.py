@@ -87,7 +87,6 @@ class Value:
     Args:
         index: the number of the event, pause or answer in the session, from 0.
         value: None with a `reason`, a `Diagnostic`, if there is none; else the reason is "".
-        at_s: position in the session.
     """
 
     session: str

@@ -1,7 +1,6 @@
 """A model's audible output: audio plays on arrival, or after earlier audio.
 
-Services send faster than speech. Audio that was not played before an interruption is discarded. There is no jitter
-buffer: late audio leaves a gap.
+Audio that was not played before an interruption is discarded. There is no jitter buffer: late audio leaves a gap.
 """
 
 from __future__ import annotations
@@ -33,12 +32,10 @@ class Playback:
     """The model's track as it grows, up to `most_s`.
 
     Attributes:
-        packets: received audio.
         stops: when the rest was discarded, and its planned end.
         end: of everything played or waiting, in samples.
         discarded: the audio discarded at each stop, 16 bits `(samples,)`.
         complete: whether the service reported the end of the last answer.
-        answers: ended answers.
     """
 
     rate_hz: int

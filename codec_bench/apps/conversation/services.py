@@ -1,7 +1,7 @@
 """Conversations with models behind a WebSocket, which detect the ends of turns.
 
 Frames are sent at the speed of speech. Each class wraps a model of `models/endpoints`, which has connection, key and
-session layout. `SERVICES` maps models to classes.
+session layout.
 """
 
 from __future__ import annotations

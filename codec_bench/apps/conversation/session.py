@@ -45,13 +45,10 @@ class Session:
     Args:
         status, reason: `ok`; `failed` if incomplete; `refused` if this machine was too slow.
         rate_hz, output_rate_hz: of the user's and the model's track.
-        events: of the user.
         sent_s: when each frame was sent.
-        packets: received audio.
         stops: when waiting audio was discarded, and its planned end.
         text: the service's own transcript.
         model: the service's name of the model.
-        usage: summed.
         opening: the messages before the conversation.
         marks_answers: whether audio names its answer, or answers have ends.
         user, clean, output: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
@@ -135,7 +132,6 @@ class ServiceEvent:
         answer: the service's name of the answer, and `item` the turn that holds it; empty without names.
         stops: discard audio not yet played, because the user speaks.
         ended: `whole` or `cut` with the last message of an answer, else empty.
-        id: of the message.
         usage: of the answer.
     """
 
@@ -155,7 +151,6 @@ class Partner(ABC):
     """A model as the other side of a conversation: a service, or of this process.
 
     Attributes:
-        rate_hz, output_rate_hz: of its input and output.
         prices: of a service, else None.
     """
 

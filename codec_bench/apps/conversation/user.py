@@ -30,8 +30,6 @@ class UserEvent:
 
     Args:
         begin_s, end_s: position in the user's track; None with a `reason`, a `Diagnostic`, if it was not spoken.
-        speech: its stretches of speech.
-        pauses: between them.
     """
 
     kind: str

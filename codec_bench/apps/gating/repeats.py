@@ -43,7 +43,6 @@ class Spread:
         noise: the part of it that independent items explain; None with one run.
         units: independent units (speakers, or items of unknown speaker).
         freedom: degrees of freedom over units.
-        count: repeats.
     """
 
     items: float
@@ -153,7 +152,6 @@ class PairedRuns:
     Args:
         baseline, candidate: the parts of each repeat, `(items, k)`, in one order of items.
         codes: of the units from `unit_codes`.
-        seed: of the bootstrap.
     """
 
     def __init__(

@@ -69,7 +69,6 @@ class GateVerdict:
         margin: the largest accepted loss.
         loss: with its interval; None if undefined.
         p_holm: of a loss beyond the margin, adjusted for all metrics of the gate.
-        items: compared.
         few_speakers: items are the units because there are fewer than six speakers.
         lost: ids with a score in the baseline and none in the run.
         moved: the items that lost most.
@@ -98,7 +97,6 @@ class LimitCheck:
         code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`.
         metric: None for the whole run.
         limit: of the spec, or of the baseline where the spec has none.
-        value: of the run.
     """
 
     code: str

@@ -190,9 +190,6 @@ class QuestionPlan:
     Args:
         metrics: rubrics by the names of their questions.
         kinds: of sounds; empty for none.
-        per_kind: sounds of each kind.
-        repeats: of each question.
-        seed: of the sounds.
     """
 
     metrics: Mapping[str, JudgeMetric]

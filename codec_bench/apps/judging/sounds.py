@@ -4,10 +4,9 @@ A kind has two or more alternatives, such as rising and falling pitch; a claim t
 another. Sounds depend on seed, kind and number alone. They are float32 at 16 kHz, stereo for `side`. Speech is the
 embedded speech of four synthetic voices (`data/embedded`).
 
-Questions about each sound: true and false claims, and choices, in several wordings.
-Each sound has a true and a false claim, in two wordings of claim and question, and a choice in both orders. The true
-statement is the longer one in half of a kind's sounds. So preferences for yes, the first or the longer are right half
-of the time. `benchmark/judge/replies.py` parses replies.
+Questions about each sound: true and false claims, and choices, in several wordings. Each sound has a true and a false
+claim, in two wordings of claim and question, and a choice in both orders. The true statement is the longer one in half
+of a kind's sounds.
 """
 
 from __future__ import annotations
@@ -259,7 +258,6 @@ class JudgeQuestion:
     Args:
         unit: the sound or fact; questions on one are dependent.
         kind: of the sound, or of the injected answer.
-        repeat: from 0.
     """
 
     id: str

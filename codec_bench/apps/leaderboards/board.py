@@ -138,7 +138,6 @@ class BoardRow:
         cells: value by column, as shown.
         average: None without a cell, or without averages.
         complete: every group, and for an own row every column, has a value.
-        folders: the own runs.
         limited: one of them used `--limit`.
         short: one of them has another number of questions than its benchmark, without a limit.
         parts: by column the number of questions of such a row, such as `4 of 896 questions`.
@@ -270,7 +269,6 @@ class Board:
     Args:
         ignored: run folders without a value for this board.
         means: the groups whose means are shown.
-        averages: whether there is an average over the groups.
         by_sample: every sample counts as one in the average, in place of every group.
     """
 

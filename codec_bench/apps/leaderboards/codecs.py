@@ -109,7 +109,6 @@ class CodecTable:
     Args:
         source: `OWN`, or the publication.
         data: the encoded audio.
-        points: in order of their bitrates.
         delta_rates: against the anchor.
         imported: the results come from another toolkit.
     """

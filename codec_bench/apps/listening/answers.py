@@ -50,7 +50,6 @@ class ListenerAnswer:
 
     Args:
         value: as in `kinds`, unchecked.
-        seconds: of the trial.
         first: for a preference or comparison the id of stimulus A.
         texts: written texts by field.
     """

@@ -41,10 +41,6 @@ class Trial:
     """One trial.
 
     Args:
-        item: the id of the sample.
-        stimuli: in the order of their ids.
-        training: it does not count.
-        repeat_of: the trial that it repeats.
         choices: the options.
         right: the numbers of the right ones; of a gold question or a trap the right answer on each scale, None for any.
         check: such as `headphones` or `gold`; empty for ratings.
@@ -72,7 +68,6 @@ class Key:
         scale: lowest and highest answer.
         beside_reference: whether the reference is open.
         answers: whether it is about the answers or questions of a benchmark.
-        runs: the folders of the systems.
         page_sha256: of the page; empty for webMUSHRA, which has several files.
         screening: preregistered rules that exclude raters; None for those of the kind.
         loudness_lufs: target loudness; None if no level was changed.

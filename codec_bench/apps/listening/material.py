@@ -50,9 +50,7 @@ class ListeningItem:
         duration_s: of the reference or question's audio; None if unknown.
         sound: the question's audio; None for codecs, whose references are looked up later.
         texts: for the rater, each with its heading.
-        choices: the options of a question.
         right: numbers of the right ones.
-        expected: answers.
     """
 
     id: str
@@ -273,7 +271,6 @@ class DrawnTrial:
     """A trial without its audio.
 
     Args:
-        training: for practice; it does not count.
         repeat_of: the index of the drawn trial that it repeats.
         check, choices, right: of a check of the rater, as in the key.
         ask: its question; empty where it looks like others.

@@ -43,7 +43,6 @@ class SystemValue:
         over_raters: over the raters.
         over_items: over the speakers, or items of unknown speaker.
         n: counted ratings.
-        raters, items: their numbers.
         uncounted: the mean over all valid ratings, those of excluded raters included; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial.
         choices: counts of answers: decisions, options, or wins and ties.
@@ -88,7 +87,6 @@ class RaterFacts:
 
     Args:
         answered, asked: valid and requested answers, without practice and repeats.
-        minutes: of all trials.
         repeats: repeated ratings.
         repeat_difference: their mean absolute difference.
         left_out: why the rater does not count.
@@ -114,7 +112,6 @@ class ListeningOutcome:
         scale: of an answer.
         pairs: comparisons of systems; empty for a preference, whose values are comparisons.
         screening: the rules that exclude raters.
-        screened: all findings of rules.
         notes: rules that were not applicable, or chosen afterwards.
         first_preferred: for a preference how often A was preferred, without ties.
         problems: of files and answers.

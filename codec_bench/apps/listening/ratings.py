@@ -41,13 +41,11 @@ class Rating(NamedTuple):
     """One row: a rater's answer on one stimulus of one trial.
 
     Args:
-        id: of the sample.
         system: the scored one; the first of the two for a preference.
         other: the second one.
         choice: the option or decision in words.
         given: the file's answer as text.
         text: written texts, as JSON.
-        seconds: of the trial.
         value: the score, whether the row counts or not.
         is_first: whether `system` was A.
     """

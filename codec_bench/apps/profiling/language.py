@@ -1,27 +1,24 @@
 """Tokens for language models: sections `language` and `transformer`.
 
 Streams are modelled separately and their bits per second added, so the sum is an upper bound.
-`token_model.py` defines those of the transformer.
 
-The entropy rate of codes by n-grams, and the laws of Zipf and Heaps.
-Order n is H(n) - H(n - 1), the entropy of a code that knows the n - 1 before it in its codebook. Other codebooks are
-ignored, so the sum over codebooks is an upper bound. Lower is easier to model; white codes have log2 K at every order.
-Both entropies are Grassberger's estimate of 2003, log N - sum(n_i G(n_i)) / N, and no value exceeds that of a lower
-order. `coverage` is Good and Turing's probability of the n-grams seen, or if lower of those that differ from the n-gram
-one frame earlier: codes that stay for many frames were up to 59 % too low otherwise. Below `ESTIMABLE` there is a
-reason in place of a number. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes)
-had errors up to 0.05 bit.
-References: P. Grassberger, arXiv physics/0307138; I. J. Good, Biometrika 40 (1953); C. E. Shannon, Bell System
-Technical Journal 30 (1951), whose F_N this is.
+The entropy rate of codes by n-grams, and the laws of Zipf and Heaps. Order n is H(n) - H(n - 1), the entropy of a code
+that knows the n - 1 before it in its codebook. Other codebooks are ignored, so the sum over codebooks is an upper
+bound. Lower is easier to model; white codes have log2 K at every order. Both entropies are Grassberger's estimate of
+2003, log N - sum(n_i G(n_i)) / N, and no value exceeds that of a lower order. `coverage` is Good and Turing's
+probability of the n-grams seen, or if lower of those that differ from the n-gram one frame earlier: codes that stay for
+many frames were up to 59 % too low otherwise. Below `ESTIMABLE` there is a reason in place of a number. Above it,
+simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes) had errors up to 0.05 bit. References:
+P. Grassberger, arXiv physics/0307138; I. J. Good, Biometrika 40 (1953); C. E. Shannon, Bell System Technical Journal 30
+(1951), whose F_N this is.
 
-The exponents of Zipf's and Heaps' laws: how unequally codes occur, how fast new ones appear.
-Zipf is the most likely s of p(rank r) ~ r ** -s. One random half of the codes ranks the entries and the other counts
-them, and vice versa: with shared errors even white codes would fall with the rank. It is too low where entries were
-seen less than a few times: of 1,024 entries with s = 0.5, 500 codes gave 0.39, 10,000 gave 0.47 (simulated; white at
-most 0.04). Heaps is the growth n ** b of distinct entries between a tenth of the codes, over all draws
-(hypergeometric), and all; a finite codebook ends at 0, so compare equal numbers of codes.
-References: S. T. Piantadosi, Psychonomic Bulletin & Review 21 (2014); H. S. Heaps, 1978; J. Park et al., arXiv
-2509.01390.
+The exponents of Zipf's and Heaps' laws: how unequally codes occur, how fast new ones appear. Zipf is the most likely s
+of p(rank r) ~ r ** -s. One random half of the codes ranks the entries and the other counts them, and vice versa: with
+shared errors even white codes would fall with the rank. It is too low where entries were seen less than a few times: of
+1,024 entries with s = 0.5, 500 codes gave 0.39, 10,000 gave 0.47 (simulated; white at most 0.04). Heaps is the growth n
+** b of distinct entries between a tenth of the codes, over all draws (hypergeometric), and all; a finite codebook ends
+at 0, so compare equal numbers of codes. References: S. T. Piantadosi, Psychonomic Bulletin & Review 21 (2014); H. S.
+Heaps, 1978; J. Park et al., arXiv 2509.01390.
 """
 
 from __future__ import annotations

@@ -49,7 +49,6 @@ class ProfileRun:
         options: of the features, by name; those of the codecs are in `systems`.
         alignments: the file or folder with phone alignments.
         skip: the steps to skip.
-        arguments: all arguments, for the record.
     """
 
     systems: tuple[System, ...]

@@ -272,7 +272,6 @@ class TokenCorpus:
 
     Attributes:
         once: (codes, cardinality) of codes sent once a clip, by id.
-        seconds: of each clip, by id.
         items, excluded: how many are held, and how many are not.
     """
 

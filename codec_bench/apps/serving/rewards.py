@@ -78,13 +78,7 @@ class Transform(BaseModel):
 
 
 class Term(BaseModel):
-    """One term.
-
-    Args:
-        transform: steps, in order.
-        weight: in the sum.
-        missing: `fail`, or the substitute for a missing value.
-    """
+    """One term; `missing` is `fail`, or the substitute for a missing value."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     metric: str

@@ -79,13 +79,7 @@ LOG.addFilter(_WithoutBadRequests())
 
 @dataclass(slots=True)
 class Service:
-    """A running service.
-
-    Args:
-        reward: what `/v1/reward` computes.
-        token: that requests need.
-        time_limit_s: of an item.
-    """
+    """A running service; `reward` is what `/v1/reward` computes."""
 
     scorer: Scorer
     reward: RewardSpec | None = None

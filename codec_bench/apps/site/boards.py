@@ -5,9 +5,8 @@ runs and systems, unfinished ones marked. A cell is `[value, low, high, n, faile
 `None` for missing numbers. `best`, `alike` and `barred` of a row are column numbers; `suspect` has its system's
 findings.
 
-The best rows of a site's leaderboard and indistinguishable ones, by `stats.verdict`.
-Rivals are the rows shown first: each system's newest finished row, and for missing values an older row of the same
-recorded system. `newestRows` of `assets/table.js` chooses the same rows.
+The best rows of a site's leaderboard and indistinguishable ones, by `stats.verdict`. Rivals are the rows shown first:
+each system's newest finished row, and for missing values an older row of the same recorded system.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ class Contradiction:
     Args:
         board: the title of the common leaderboard.
         key_a, key_b: the keys of the runs, the older first.
-        run_a, run_b: their names.
         versions: programs of different versions, as `name old to new`.
     """
 

@@ -30,14 +30,7 @@ def custom_id(request: Request, request_part: int = 0) -> str:
 
 
 class RequestFile:
-    """The requests of the next batch.
-
-    Args:
-        interface: writes the lines, and limits a file.
-
-    Attributes:
-        keys: of the requests in the file.
-    """
+    """The requests of the next batch."""
 
     def __init__(self, interface: BatchInterface, path: Path) -> None:
         self._interface, self._path = interface, path
@@ -76,9 +69,7 @@ class AnswerFiles:
     """The answers of a batch that has ended, fetched on first use.
 
     Args:
-        interface: fetches the files.
         entry: of the batch, in the record.
-        folder: where the files are written.
 
     Attributes:
         batch: the service's name of the batch.

@@ -177,12 +177,7 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The requests of a benchmark to a model.
-
-    Args:
-        cost: their cost, as a sentence.
-        requests: the first of them, as text.
-    """
+    """A benchmark's requests to a model: `cost` in a sentence, the first `requests`."""
 
     benchmark: str
     model: str
@@ -363,7 +358,6 @@ class _Progress:
 
     Args:
         before: questions with an answer in the record.
-        total: questions in all.
     """
 
     def __init__(self, progress: Progress, stage: str, before: int, total: int) -> None:

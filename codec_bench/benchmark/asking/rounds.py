@@ -29,7 +29,6 @@ class QuestionRounds:
 
     Args:
         full_request: with an empty assistant turn for each answer but the last.
-        folder: of the run, with the sounds.
         earlier: the recorded answers to the first rounds.
     """
 

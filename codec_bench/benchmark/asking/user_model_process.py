@@ -1,7 +1,7 @@
 """Run a user's own model in a separate process, isolated from the run.
 
 The main process builds the model only for its facts, and never starts it. The child builds it again from its name and
-options, and gets its requests over a pipe. It is the program of the engine's workers with another `serve`.
+options, and gets its requests over a pipe.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ class DefinitionEntry:
     Args:
         document: its part of the definition, as YAML values.
         lines: line of each place of the document.
-        file: path of the definition.
         family: name of the definition's folder.
     """
 

@@ -97,7 +97,6 @@ class Prompt:
         wants, parameters: put into every request.
         wording: the wording of a question: `seeded` (by seed and id of the question), `first`, `each` (another one for
             every draw of a question), or a number from 1.
-        seed: the run's seed.
 
     Raises:
         UserError: the prompt has nothing that this model reads, one of its texts is not a template, or it has no such

@@ -71,7 +71,6 @@ class QuestionStream:
         constants: fields that every question has.
         demanded: names that need a value; a row without one of them is invalid.
         subsets: a name from the definition for each kind of subset, by the name of the subsets.
-        language: language of the expected answers.
         limit: the highest number of questions; None for all.
         seed: with a limit, take a random part that this seed determines; None takes the first questions.
         mirror: a folder that is used instead of the hub.

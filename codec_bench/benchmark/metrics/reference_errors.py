@@ -28,8 +28,8 @@ class OriginalFollowed(SeparateMetric):
 
     The expected answer is the corrected transcript, and the field `original` the earlier published reference. Where
     they differ, a transcript of the sound has the corrected words; one with the original's has seen them elsewhere, or
-    errs like their writer. It is a sign of a fitted model, and no proof. A corpus counts the places of all items;
-    `detail` has their number. An item is undefined if the references agree, or the transcript has neither.
+    errs like their writer. A corpus counts the places of all items; `detail` has their number. An item is undefined if
+    the references agree, or the transcript has neither.
 
     Args:
         point: the rule that normalises the texts; None for the Open ASR leaderboard's.
@@ -73,10 +73,9 @@ class RenderingFollowed(SeparateMetric):
     """The share of places with the reference's spelling. Lower is better, 0 to 1.
 
     British and American spelling, initials with or without dots and spaces, numbers from 11 to 99 in digits or words,
-    and pairs such as `e-mail` and `email`: the sound does not tell which one the reference has. A model that agrees far
-    more often than others has learnt the benchmark's spelling; it is a sign and no proof. A corpus counts the places of
-    all items. `detail` has the counts of each kind. An item is undefined without such a place, or if the transcript has
-    other words there. English only.
+    and pairs such as `e-mail` and `email`: the sound does not tell which one the reference has. A corpus counts the
+    places of all items. `detail` has the counts of each kind. An item is undefined without such a place, or if the
+    transcript has other words there. English only.
 
     Args:
         variant: one of the kinds (`spelling`, `initialism`, `number`, `lexical`), or None for all of them.

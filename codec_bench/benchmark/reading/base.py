@@ -52,7 +52,6 @@ class Chain:
     """Steps that are applied one after the other, until one gives `Unparsed`.
 
     Args:
-        names: the names of the steps, for the record.
         steps: the steps, without `transcript[...]`.
         recogniser: the recogniser that transcribes generated audio before the first step, or None.
         keeps_reasoning: whether the reasoning stays in the answer, as under a published rule.

@@ -52,10 +52,7 @@ class CheckJob:
     """The request to the process that checks one codec.
 
     Args:
-        codec: its name.
         options: further arguments of its class.
-        files: (id, path) of every clip.
-        device: `cpu` or `cuda:N`.
         settings: limits of the process.
         steps: names of the steps, in order; `load` is always done.
 

@@ -32,10 +32,7 @@ class Streamed:
     """The results of streaming one clip.
 
     Args:
-        codes: of every step.
-        waves: the output of every step.
-        encode_s: seconds that each step took to encode.
-        decode_s: seconds that each step took to decode.
+        encode_s, decode_s: seconds of each step.
         missing_samples: how many the decoder still owes at the end of the clip.
         late_codes: the codes of the silence that follows the clip.
         owed: the output decoded from `late_codes`.

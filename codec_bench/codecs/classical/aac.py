@@ -26,10 +26,9 @@ _TRIES = 5
 class Aac(RatedCodec):
     """AAC-LC at an average bitrate, at the rates that reach it.
 
-    The encoder has no constant bitrate. Its `fast` coder is within 2 % of most targets on speech; the default coder
-    misses them by 20 % and more with a lower SI-SDR. Above 2.5 bits a sample for one channel it exceeds the target by
-    up to 12 %. Items more than 3 % off are encoded again with another requested bitrate, at most four times; the
-    nearest result counts. Very short items and silence may stay further off.
+    The encoder has no constant bitrate. Above 2.5 bits a sample for one channel it exceeds the target by up to 12 %.
+    Items more than 3 % off are encoded again with another requested bitrate, at most four times; the nearest result
+    counts. Very short items and silence may stay further off.
 
     Args:
         bitrate_bps: 8000 to 128000.

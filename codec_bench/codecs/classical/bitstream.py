@@ -29,7 +29,6 @@ class Encoder:
         sample_format: of its input: `s16`, `flt` (interleaved), `fltp` or `s32p` (planar).
         frame_samples: samples per channel of each input frame.
         bit_rate_bps: the requested bitrate; None if it has no such setting.
-        options: further options of this encoder.
     """
 
     name: str
@@ -87,7 +86,6 @@ class Coder:
         packet_bytes: the size of every packet, or None if they differ.
         word: samples and bytes of a code word, if the last packet is cut after the last word needed.
         extradata: the decoder's data that a container would carry once.
-        options: the decoder's options.
     """
 
     encoder: Encoder

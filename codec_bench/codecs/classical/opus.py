@@ -33,8 +33,6 @@ _ONE_FRAME = 0xFC  # the first byte of a packet without its last two bits, which
 class Opus(RatedCodec):
     """Opus at constant bitrate, 20 ms frames, for any sound (`application=audio`).
 
-    `voip` is not used: its adaptive high-pass filter has a delay that depends on frequency.
-
     Args:
         bitrate_bps: 6000 to 510000; above 256000 stereo only.
     """

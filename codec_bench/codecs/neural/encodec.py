@@ -2,8 +2,7 @@
 
 24 kHz: convolutions and LSTM are causal. Where a length is no multiple of a stride, each item's reflection is written
 into the padding, layer by layer. Items of up to six frames reflect appended zeros: they share passes with equals only.
-On a CPU padding costs as much as signal: items share only the search and the LSTM, whose 17 MB of weights are read once
-a step. 48 kHz: one-second chunks are scaled and normalised over time alone; only chunks of one length share a batch.
+48 kHz: one-second chunks are scaled and normalised over time alone; only chunks of one length share a batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """FunCodec's time-domain models at 16 kHz, exact in batches.
 
-An own network on `networks/seanet.py`, since the toolkit brings its trainer and forty packages. Speech is coded at a
-power of one; each item's scale is sent as 32 bits, and multiplied back as in the toolkit's `inference` (its scripts do
-not). Normalisation and reflection use each item's own length; the LSTMs run only forwards. Items too short for a
-reflection are followed by zeros, as in the reference.
+Speech is coded at a power of one; each item's scale is sent as 32 bits, and multiplied back as in the toolkit's
+`inference` (its scripts do not). Normalisation and reflection use each item's own length; the LSTMs run only forwards.
+Items too short for a reflection are followed by zeros, as in the reference.
 """
 
 from __future__ import annotations

@@ -124,8 +124,7 @@ def _random_net(*, reduced: bool) -> Any:
 class _Latents:
     """The latents `(items, hidden, frames)` that the model quantises, of waves of a multiple of 960 samples.
 
-    Both branches then have one frame every 960 samples; transformers pads the acoustic one otherwise. It also rebuilds
-    the resampling filter in every call, for which a GPU would wait.
+    Both branches then have one frame every 960 samples; transformers pads the acoustic one otherwise.
     """
 
     def __init__(self, net: Any, device: str) -> None:

@@ -1,6 +1,5 @@
 """SpeechTokenizer: eight codebooks, 50 frames a second, exact in batches.
 
-An own network on `networks/seanet.py`, since the package imports its trainer with accelerate and matplotlib.
 Convolutions reflect each item at its own end. The encoder's LSTM runs backwards from each item's own last frame. Items
 too short for a reflection are followed by zeros, as in the reference.
 """

@@ -26,7 +26,6 @@ class BenchmarkData:
 
     Args:
         config: the list, folder, part or track.
-        language: of the part.
         folder: the folder or archive where paths of sounds begin.
         sounds: the columns that name sounds.
         keep: whether the definition reads a row.

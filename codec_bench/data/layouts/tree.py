@@ -37,11 +37,7 @@ class Unclear(Exception):
 
 
 class Tree:
-    """The files below a folder, listed on first use.
-
-    Args:
-        root: absolute path of the folder.
-    """
+    """The files below the absolute path `root`, listed on first use."""
 
     def __init__(self, root: str) -> None:
         self.root = root

@@ -70,7 +70,7 @@ class FunAsrRecogniser:
 
     Args:
         found: the folder with `config.yaml`, `am.mvn`, the weights and the vocabulary's file.
-        allowed: the classes that the configuration may name, by key. Another class could download or run something.
+        allowed: the classes that the configuration may name, by key.
         vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
 
     Raises:

@@ -1,8 +1,4 @@
-"""Transcripts by PocketSphinx: a small English recogniser that works offline.
-
-It is much worse than a large recogniser, also on clean read speech. Over systems on the same speech, its error rate
-shows how much intelligible structure a codec keeps.
-"""
+"""Transcripts by PocketSphinx: a small English recogniser that works offline."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ class SenseVoice(funasr.FunasrFeature):
 
     Four prompts precede the signal: its language (`auto` if unknown), the sound event, the emotion, and that numbers
     stay words (`woitn`, FunASR's default). The model writes tags such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>` at the
-    start of its text, which are removed. The whole signal is recognised in one pass. FunASR masks all layers, so
-    padding changes nothing.
+    start of its text, which are removed. The whole signal is recognised in one pass.
 
     Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens
     are entries of the vocabulary, including tags. A missing tag is "".

@@ -114,10 +114,6 @@ class Whisper(PreparedFeature):
     invented text (1 if the voice-activity network detected no speech); `avg_logprob`, per token, counting each window's
     end; `windows`, their number; `seconds`, their length. `fault` reports a decoding that did not end.
 
-    All windows of a batch are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first, so windows
-    of similar length are decoded together. If they do not fit into a GPU's memory, torch frees its cache and tries
-    again, then with half as many.
-
     Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi
     et al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
     temperature=0, without_timestamps=True, condition_on_previous_text=False)` with all thresholds None, for `vad`

@@ -19,8 +19,7 @@ class ReDimNetB5(SpeakerEncoder):
     """ReDimNet b5's embedding, VoxCeleb 2, large-margin fine-tuning.
 
     Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean
-    over the signal; the network; the raw embedding, without a norm. It needs 257 samples. Padding is masked layer by
-    layer: batches change an embedding by less than 1e-5 in float32.
+    over the signal; the network; the raw embedding, without a norm. It needs 257 samples.
 
     Result: `{"embedding": float32 (192,)}`.
 

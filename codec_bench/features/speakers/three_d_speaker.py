@@ -13,7 +13,7 @@ class CamPlusPlusSpeaker(FbankEncoder):
 
     Protocol `campplus-zh-cn-common/3d-speaker`: Kaldi's filter bank of 80 bands without dither, less its mean over the
     signal; the network of `iic/speech_campplus_sv_zh-cn_16k-common`; the raw embedding, without a norm. It needs three
-    frames (720 samples). Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
+    frames (720 samples).
 
     Result: `{"embedding": float32 (192,)}`.
 
@@ -42,7 +42,7 @@ class ERes2NetSpeaker(FbankEncoder):
 
     Protocol `eres2net-voxceleb/cv3-eval`: Kaldi's filter bank of 80 bands without dither, less its mean over the
     signal; the network of `iic/speech_eres2net_sv_en_voxceleb_16k`; the raw embedding, without a norm. It needs nine
-    frames (1,680 samples). Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
+    frames (1,680 samples).
 
     Result: `{"embedding": float32 (192,)}`.
 

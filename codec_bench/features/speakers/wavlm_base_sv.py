@@ -37,9 +37,7 @@ class WavlmBasePlusSv(WavlmSv):
 
     Protocol `wavlm-base-plus-sv/transformers`: the wave as it is, or standardised where the checkpoint's
     `preprocessor_config.json` requires it; 13 hidden states mixed by learnt weights, five time-delay layers, mean and
-    deviation over time, one linear layer. It needs 16 frames (5200 samples). Padding is masked layer by layer: batches
-    change an embedding by less than 1e-5 in float32. (In transformers' own batches the group norm and the pooled frames
-    include the padding.)
+    deviation over time, one linear layer. It needs 16 frames (5200 samples).
 
     Result: `{"embedding": float32 (512,)}`.
 

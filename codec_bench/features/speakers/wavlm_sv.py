@@ -38,7 +38,6 @@ class WavlmLargeSv(WavlmSv):
 
     Protocol `wavlm-large-sv/seed-tts-eval`: the wave standardised over its whole length, 25 hidden states mixed by
     learnt weights, an instance norm, the head; the raw embedding, without a norm. It needs two frames (720 samples).
-    Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (256,)}`.
 

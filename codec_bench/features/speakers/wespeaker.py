@@ -13,8 +13,7 @@ class WespeakerResnet34(FbankEncoder):
 
     Protocol `wespeaker-voxceleb-resnet34-lm/wespeaker`: Kaldi's filter bank of 80 bands with Hamming's window, of
     samples in steps of 16 bits and without dither, less its mean over the signal; the network; the raw embedding,
-    without a norm. It needs nine frames (1,680 samples). No speech is cut out, as by default there. Padding is masked
-    layer by layer: batches change an embedding by less than 1e-5 in float32.
+    without a norm. It needs nine frames (1,680 samples). No speech is cut out, as by default there.
 
     Result: `{"embedding": float32 (256,)}`.
 

@@ -57,8 +57,6 @@ class Client(RetryPolicy):
 
     Args:
         base_url: the URL that every path is appended to.
-        headers: sent with every request.
-        concurrency: the most requests at once.
         patience, timing: as `RetryPolicy`.
 
     Raises:

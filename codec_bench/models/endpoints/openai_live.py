@@ -166,7 +166,6 @@ class _Spoke:
 
     Attributes:
         sent_s: audio sent until now.
-        question_s: length of the question.
         last_s: when it spoke last, or None.
         ended: whether the service ended the session by itself.
     """

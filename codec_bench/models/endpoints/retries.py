@@ -33,7 +33,6 @@ class RequestGate:
 
     Args:
         ceiling: the maximum of the limit.
-        start: the first limit.
         clock, sleep: injectable for tests.
 
     Attributes:
@@ -324,10 +323,6 @@ def is_crowded(status: int) -> bool:
 
 class RetryPolicy:
     """Repeats attempts until success or until `patience` ends, through a gate.
-
-    Args:
-        concurrency: the most attempts at once.
-        clock, sleep, rng: injectable for tests.
 
     Attributes:
         notify: called with a sentence when the service throttles.

@@ -31,14 +31,11 @@ class PlotPoint:
     """One value of one system.
 
     Args:
-        label: the name of the system.
         group: the value of a column, or "".
         family: the codec's name without operating point, and its index; ("", -1) for an unrated system.
         rate_kbps: the measured bitrate, or None.
         value: in the unit of the plot.
         ends: of its 95 % interval, or None.
-        note: of the interval, or "".
-        n: its number of samples.
     """
 
     label: str
@@ -64,9 +61,6 @@ class Plot:
     Args:
         kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column),
             `time`.
-        stem: the name of its files.
-        measure: the label of the value axis.
-        column: of the groups, or "".
         doubts: findings of its systems' checks.
         excluded: how many points are in the table only.
         heads, rows: its table.

@@ -46,7 +46,6 @@ class Tables:
         protocols: of the metrics of each run, as in the columns.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
         entries: of the summaries, by system and column; None if not measured, or with other protocol or data.
-        heads: of the columns of a page.
     """
 
     runs: Sequence[Run]

@@ -17,9 +17,7 @@ class PageSection:
     """A section of the page.
 
     Args:
-        package: the folder.
         name: of its template there (`NAME.html.j2`), and of its anchor on the page.
-        values: the variables of the template.
         link: the text of the link to the section; "" excludes the section.
     """
 

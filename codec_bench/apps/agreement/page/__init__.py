@@ -1,7 +1,6 @@
 """The page of an agreement: tables, and items of most disagreement to hear.
 
-The file opens from disk and loads nothing. Style and security policy are
-those of a run's page, without scripts. The template escapes text from data.
+The file opens from disk and loads nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The page of a build: funnel, histograms, and borderline items to listen to.
 
-The file opens from disk and loads nothing; style and security policy are those of a run's page. The template escapes
-text from data. Equal builds give equal bytes. Items are read one after the other, and only shown ones are held in
-memory.
+The file opens from disk and loads nothing; style and security policy are those of a run's page. Equal builds give equal
+bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The pages of a judge's test and of a comparison: one HTML file each.
 
-They open from disk, load nothing and have no script; style and security policy are those of a run's page. The template
-`judging.html.j2` escapes text from data, and has a section for each `Section`.
+They open from disk, load nothing and have no script; style and security policy are those of a run's page.
 """
 
 from __future__ import annotations

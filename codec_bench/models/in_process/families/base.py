@@ -103,7 +103,6 @@ class Loading:
         system: the system text of a request without one; None leaves it to the template.
         reasoning_end: the text that ends the model's reasoning; the answer follows it.
         speaks: whether spoken answers are requested.
-        speaker: the voice of spoken answers.
         trust: whether code in the checkpoint may run.
     """
 
