@@ -4,7 +4,8 @@ Conventions
     Column names are case-insensitive. A field is read from the column with its name, else from its first alias. Paths
     are relative to the manifest's folder. An error in one row is that row's problem; an error of the whole file raises
     `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell with
-    doubled inner quotes, as spreadsheets write it.
+    doubled inner quotes, as spreadsheets write it. Such a cell may hold tabs and line breaks, if the lines have not all
+    cells of the header without it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import math
 import os
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
@@ -26,6 +27,8 @@ from codec_bench.messages.errors import UserError, on_disk
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], Diagnostic | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
+_MOST_LINES = 1_000
+"""The most lines of a quoted cell of a TSV file."""
 _MOST_LAYOUTS = 256
 MOST_COLUMNS = 10_000
 """The most columns of a manifest."""
@@ -236,17 +239,94 @@ def _read_csv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
         yield from _table(path, csv.reader(file, strict=True), needed)
 
 
+class _QuotedCells:
+    """The cells of the lines of one TSV row, where quotes may enclose tabs and breaks.
+
+    Args:
+        most: number of cells above which the lines are no row.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self.cells: list[str] = []
+        self._most, self._open = most, list[str]()
+        self.is_open, self.is_wrong = False, False
+
+    def add(self, line: str) -> None:
+        """Read one more line, without its break."""
+        at = 0
+        while not self.is_wrong:
+            if self.is_open:
+                end = line.find('"', at)
+                if end < 0:
+                    self._open.append(f"{line[at:]}\n")
+                    return
+                if line[end + 1 : end + 2] == '"':
+                    self._open.append(line[at : end + 1])
+                    at = end + 2
+                    continue
+                self._open.append(line[at:end])
+                self.cells.append("".join(self._open))
+                self.is_open, at = False, end + 1
+                self.is_wrong = line[at : at + 1] not in ("", "\t")
+            elif line[at : at + 1] == '"':
+                self.is_open, self._open, at = True, [], at + 1
+                continue
+            else:
+                end = line.find("\t", at)
+                self.cells.append(line[at:] if end < 0 else line[at:end])
+                at = len(line) if end < 0 else end
+            self.is_wrong |= self._most is not None and len(self.cells) > self._most
+            if at >= len(line):
+                return
+            at += 1  # after the tab
+
+
 class _TsvLines:
-    """The cells of each line of a TSV file; `line_num` counts lines as a csv reader does."""
+    """The cells of each row of a TSV file; `line_num` counts lines as a csv reader does."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.line_num = file, 0
+        self._columns: int | None = None
+        self._ahead: deque[str] = deque()
 
     def __iter__(self) -> Iterator[list[str]]:
-        for line in self.file:
-            self.line_num += 1
-            cells = line.rstrip("\n").split("\t")
-            yield [self.unquoted(cell) for cell in cells] if '"' in line else cells if line.strip() else []
+        while (line := self._next_line()) is not None:
+            cells = line.split("\t") if line.strip() else []
+            row = self._quoted(line, len(cells)) if '"' in line else None
+            if row is None:
+                row = [self.unquoted(cell) for cell in cells] if '"' in line else cells
+            self._columns = self._columns or len(row) or None
+            yield row
+
+    def _next_line(self) -> str | None:
+        line = self._ahead.popleft() if self._ahead else next(self.file, None)
+        self.line_num += line is not None
+        return None if line is None else line.rstrip("\n")
+
+    def _quoted(self, line: str, count: int) -> list[str] | None:
+        """The cells of a row with tabs or line breaks in quotes; None if it is no such row.
+
+        Args:
+            count: number of cells between the tabs of the line.
+        """
+        row = _QuotedCells(self._columns)
+        row.add(line)
+        further, length, fits = 0, len(line), count == self._columns
+        while row.is_open and not row.is_wrong and further < _MOST_LINES and length <= MOST_CHARACTERS:
+            if further == len(self._ahead):
+                if (more := next(self.file, None)) is None:
+                    break
+                self._ahead.append(more)
+            text = self._ahead[further].rstrip("\n")
+            further, length = further + 1, length + len(text)
+            fits = fits and text.count("\t") + 1 == self._columns
+            row.add(text)
+        # Lines that each have all cells are rows with stray quotes.
+        if row.is_open or row.is_wrong or fits or (self._columns is not None and len(row.cells) != self._columns):
+            return None
+        for _ in range(further):
+            self._next_line()
+        return row.cells
 
     @staticmethod
     def unquoted(cell: str) -> str:

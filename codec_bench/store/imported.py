@@ -348,7 +348,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line number and record of a file with a JSON object per line."""
     with on_disk("file_not_readable", path=path):
         text = path.read_text("utf-8-sig")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # texts may hold U+2028 and the like
         if not line.strip():
             continue
         record = _parse_line(line)

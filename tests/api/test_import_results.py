@@ -88,6 +88,13 @@ def test_ultraeval(tmp_path):
     assert [sample.text for sample in run.samples()] == ["a c", "x", None]
 
 
+def test_no_character_of_a_text_splits_its_line(tmp_path):
+    line = {"type": "eval", "id": 0, "data": {"pred": "a\u2028b", "ref": "a\x85c", "match": 1}}
+    file = written(tmp_path / "r.jsonl", [json.dumps(line, ensure_ascii=False)])
+    run = import_results(file, toolkit="ultraeval", out=tmp_path / "run", system="mine")
+    assert [sample.text for sample in run.samples()] == ["a\x85c"]
+
+
 def test_audiobenchs_error_rates_are_those_of_the_corpus(tmp_path):
     output = [("a b c d", 0.25), ("e f", 1.5), ("g h i j", 0.0)]
     items = [{"reference": text, "prediction": "x", "wer": rate} for text, rate in output]

@@ -252,6 +252,13 @@ def test_what_is_wrong_in_a_table_of_tags_is_reported(tmp_path):
     )
 
 
+def test_a_quoted_cell_of_a_table_of_tags_may_hold_a_line_break(tmp_path):
+    (tmp_path / "tags.tsv").write_text('ID\tPATH\tTAGS\n"1\nb"\t1/1.mp3\tx---rock\n2\t1/2\u2028.mp3\tx---pop\n')
+    listed = {"listed": "tags.tsv", "folder": "audio", "sounds": ("PATH",), "keep": lambda row: True}
+    rows = dict(open_tagged(repository_of(str(tmp_path), None, None), **listed))
+    assert [(row["ID"], row["TAGS"]) for row in rows.values()] == [("1\nb", "rock"), ("2", "pop")]
+
+
 def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     miniature.build("aishell-2-ios", tmp_path)
     questions = list(load_benchmark("aishell-2-ios").questions(mirror=tmp_path))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import time
 from datetime import date
 from decimal import Decimal
 
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading_time import is_proportional
 from refusals import refuses
 
 from codec_bench.data import open_source, problem_of
+from codec_bench.data.manifest import _TsvLines
 
 ROWS = [
     {"id": "one", "audio": "wavs/one.wav", "text": 'He said "go", and went.', "speaker": "ann", "language": "en"},
@@ -55,6 +59,53 @@ def test_tsv_without_escaping_keeps_quotes_inside_a_cell(tmp_path):
     path = tmp_path / "plain.tsv"
     path.write_text('path\tsentence\na.mp3\t"Hello," he said\nb.mp3\tfive " inches\n', "utf-8")
     assert [s.text for s in open_source(path)] == ['"Hello," he said', 'five " inches']
+
+
+BREAKS = [
+    {"id": "1", "audio": "a.wav", "text": "two\nlines", "note": 'and "three"\n\nmore'},
+    {"id": "2", "audio": "b.wav", "text": "a\ttab", "note": '"in quotes"'},
+    {"id": "3", "audio": "c.wav", "text": "one\u2028two", "note": "x"},
+]
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_quoted_line_breaks_are_read_as_by_csv_and_pandas(tmp_path, separator):
+    path = tmp_path / ("set.csv" if separator == "," else "set.tsv")
+    pandas.DataFrame(BREAKS).to_csv(path, sep=separator, index=False)
+    for known in (pandas.read_csv(path, sep=separator, dtype=str), csv.DictReader(path.open(), delimiter=separator)):
+        assert (known.to_dict("records") if isinstance(known, pandas.DataFrame) else list(known)) == BREAKS
+    source = open_source(path)
+    assert [(s.id, s.text, s.extra["note"]) for s in source] == [(r["id"], r["text"], r["note"]) for r in BREAKS]
+    assert not source.problems
+    with path.open("a") as file:
+        file.write(f"4{separator}d.wav\n")
+    assert list(open_source(path).problems.values()) == [f"line 8 of {path.name} has 2 cells where the header has 4"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (['a.mp3\t"He said', 'b.mp3\tgo"'], ['"He said', 'go"']),
+        (['a.mp3\t"Never closed', "b.mp3\tx"], ['"Never closed', "x"]),
+        (['a.mp3\t"It is 5" wide', 'b.mp3\tx"'], ['"It is 5" wide', 'x"']),
+        (['a.mp3\t"one', 'two"', 'b.mp3\t"x"'], ["one\ntwo", "x"]),
+    ],
+)
+def test_stray_quotes_of_tsv_join_no_rows_that_are_complete(tmp_path, lines, expected):
+    """Common Voice does not escape its sentences, and pandas would join two of them."""
+    path = tmp_path / "plain.tsv"
+    path.write_text("\n".join(["path\tsentence", *lines, ""]), "utf-8")
+    assert [s.text for s in open_source(path)] == expected
+
+
+def test_quotes_of_tsv_that_never_close_take_time_in_proportion_to_their_number():
+    for line in ('x"\t"y', '"a', 'a\t"""b', '"\t""'):
+
+        def read(length, line=line):
+            lines = _TsvLines(io.StringIO("a\tb\n" + f"{line}\n" * (length // len(line))))
+            assert sum(1 for _ in lines) and lines.line_num == length // len(line) + 1
+
+        assert is_proportional(read), line
 
 
 @pytest.mark.parametrize("audio", ["audio", "path", "wav", "audio_path", "audio_filepath", "Audio", " WAV "])

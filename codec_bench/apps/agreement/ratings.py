@@ -11,6 +11,7 @@ contradictory ones do not count.
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -228,10 +229,9 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
         raise UserError("ratings_not_utf8", path=path, cause=error.reason, hint="save it as CSV in UTF-8") from error
     except OSError as error:
         raise UserError("file_not_readable", path=path, cause=error.strerror) from error
-    lines = text.splitlines(keepends=True)
-    head = lines[0] if lines else ""
+    head = text.partition("\n")[0]
     separator = next((mark for mark in (",", ";", "\t") if mark in head), ",")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         names = [name.strip().lower() for name in next(reader, [])]
         _check_head(path, names)

@@ -174,7 +174,8 @@ def read_decisions(out: Path) -> dict[str, Decision]:
     if not path.exists():
         return {}
     try:
-        rows = [json.loads(line) for line in path.read_text("utf-8-sig").splitlines()]
+        lines = path.read_text("utf-8-sig").split("\n")
+        rows = [json.loads(line) for line in lines if line.strip()]
         decisions = {row.pop("id"): Decision(**row) for row in rows}
         if any(one.decision not in ("accept", "edit", "drop") for one in decisions.values()):
             raise ValueError("a decision is none of accept, edit and drop")

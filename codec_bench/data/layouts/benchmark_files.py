@@ -29,6 +29,7 @@ Pairs of sounds are read in `benchmark_pairs.py`, and styles of speech in `bench
 from __future__ import annotations
 
 import csv
+import io
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
@@ -143,7 +144,7 @@ def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
     Raises:
         UserError: the list cannot be found or read.
     """
-    lines = text_of(repository, listed).splitlines()
+    lines = text_of(repository, listed).split("\n")
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _seed_tts_row(line, Position("line", at, listed)))
@@ -216,7 +217,7 @@ def open_tagged(
         UserError: the table cannot be found, or has no rows between tabs.
     """
     repository = replace(repository, sounds=folder)
-    lines = list(csv.reader(text_of(repository, listed).splitlines(), delimiter="\t"))
+    lines = list(csv.reader(io.StringIO(text_of(repository, listed), newline=""), delimiter="\t"))
     columns = tuple(lines[0]) if lines else ()
     absent = [name for name in sounds if name not in columns]
     if len(columns) < 2 or absent:
@@ -257,7 +258,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
     if texts.is_dir():
         lines = [(f"{listed}/{file.stem}", _read_words(file)) for file in sorted(texts.glob("*.txt"))]
     else:
-        listing = enumerate(text_of(repository, listed).splitlines(), 1)
+        listing = enumerate(text_of(repository, listed).split("\n"), 1)
         lines = [
             (f"{stem}/{at}", _parse_line(line, Position("line", at, listed))) for at, line in listing if line.strip()
         ]
@@ -421,7 +422,7 @@ def _files(repository: Repository) -> frozenset[str]:
 
 def _pairs(repository: Repository, file: str) -> Iterator[tuple[str, str]]:
     """Left and right of every line of the form `LEFT|RIGHT`."""
-    for line in Path(repository.local(file)).read_text(encoding="utf-8-sig").splitlines():
+    for line in Path(repository.local(file)).read_text(encoding="utf-8-sig").split("\n"):
         left, bar, right = line.partition("|")
         if bar and left.strip():
             yield left.strip(), right.strip()

@@ -136,7 +136,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
 def _read_esd_speaker(repository: Repository, root: Path, speaker: str) -> _Speaker:
     """Collect the texts and recordings of one ESD speaker."""
     listed = f"{speaker}/{speaker}.txt"
-    lines = enumerate(text_of(repository, listed).splitlines(), 1)
+    lines = enumerate(text_of(repository, listed).split("\n"), 1)
     words = {name: text for _, name, text, _ in esd_words(lines) if text is not None}
     sounds = {file.stem: Clip(str(file)) for file in sorted((root / speaker).rglob("*.wav"))}
     return _Speaker(

@@ -31,6 +31,13 @@ def test_ratings_are_read_as_they_stand(read):
     ]  # fmt: skip
 
 
+def test_no_character_of_a_cell_splits_its_row(read):
+    result = read('id,rater,score,notes\nq1,ann,4,one\u2028two\x0cthree\nq2,ann,3,"a\nb"\nq3,ann,9\n', scale=(0, 5))
+    assert [(r.id, r.value) for r in result.rows] == [("q1", 4.0), ("q2", 3.0)]
+    (problem,) = result.problems.all()
+    assert (problem.what, problem.examples) == (ratings.OUT_OF_RANGE, ("line 5: 9 is not from 0 to 5",))
+
+
 def test_everything_that_is_wrong_is_counted_with_its_line(read):
     result = read(
         "id,rater,score\nq1,ann,4\nq1,ann,5\nq2,ann,3\nq2,ann,3.0\nq3,ann,9\nq4,ann,good\nq5,ann,\nq6,,3\nq7,ann,1,2\n"
