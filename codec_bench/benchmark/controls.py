@@ -1,15 +1,14 @@
 """Controls: replaced sounds, the useful ones per benchmark, and their records.
 
-Conventions
-    The record keeps the question as the data have it, so every score and judge is about the same item as without the
-    control. Only the request changes, and is the key of cached answers. Silence and noise have the length, rate and
-    channels of the sound; noise is Gaussian with an RMS of 0.05 (-26 dB of full scale). `level` gives all sounds that
-    RMS, and leaves silent ones silent. Random values are drawn by seed and id. The other item is among the `BLOCK` to
-    `2 * BLOCK` questions around this one, so memory does not grow with the data: by seed and ids one with another sound
-    of at most a quarter more or less length, else the nearest in length. Runs of controls are next to the model's run,
-    in folders with its name and a suffix. Their results are written into the model's record, to stay with its page and
-    exports: the differences as `controls`, and per question a subset such as `control: text alone` with `right`,
-    `wrong` or `failed`. Only runs that differ in nothing but the control and the number of questions are compared.
+The record keeps the question as the data have it, so every score and judge is about the same item as without the
+control. Only the request changes, and is the key of cached answers. Silence and noise have the length, rate and
+channels of the sound; noise is Gaussian with an RMS of 0.05 (-26 dB of full scale). `level` gives all sounds that RMS,
+and leaves silent ones silent. Random values are drawn by seed and id. The other item is among the `BLOCK` to `2 *
+BLOCK` questions around this one, so memory does not grow with the data: by seed and ids one with another sound of at
+most a quarter more or less length, else the nearest in length. Runs of controls are next to the model's run, in folders
+with its name and a suffix. Their results are written into the model's record, to stay with its page and exports: the
+differences as `controls`, and per question a subset such as `control: text alone` with `right`, `wrong` or `failed`.
+Only runs that differ in nothing but the control and the number of questions are compared.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Convert any audio for any codec, and check what the codec returns.
 
-Conventions
-    Audio is resampled to the codec's lowest rate that is not below its own, else to the highest; the output stays at
-    the codec's rate. Without the audio's channel count, channels are coded one by one and bits summed; for a codec of
-    two channels only, each is doubled first and both results averaged. Codecs get copies, into which they may write.
+Audio is resampled to the codec's lowest rate that is not below its own, else to the highest; the output stays at the
+codec's rate. Without the audio's channel count, channels are coded one by one and bits summed; for a codec of two
+channels only, each is doubled first and both results averaged. Codecs get copies, into which they may write.
 """
 
 from __future__ import annotations

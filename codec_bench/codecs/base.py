@@ -1,9 +1,8 @@
 """The interface of a codec: its facts, and coding of batches.
 
-Conventions
-    A codec gets audio at one of its rates and channel counts (`codecs/adapt.py` converts it). `decode` returns exactly
-    the samples that were encoded, without the codec's delay. The bitrate is computed from the codes, never declared; a
-    codec whose codes are real numbers (`Latents`) has none.
+A codec gets audio at one of its rates and channel counts (`codecs/adapt.py` converts it). `decode` returns exactly the
+samples that were encoded, without the codec's delay. The bitrate is computed from the codes, never declared; a codec
+whose codes are real numbers (`Latents`) has none.
 """
 
 from __future__ import annotations

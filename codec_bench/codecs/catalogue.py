@@ -1,8 +1,7 @@
 """Codecs of `configs/codec/*.yaml`: families, variants and operating points.
 
-Conventions
-    `opus.yaml` declares the family `opus`. A variant such as `opus-12k` is a name with fixed options. A point is a
-    bitrate in kbps: `opus@12`, which the adapter gets as `bitrate_bps`.
+`opus.yaml` declares the family `opus`. A variant such as `opus-12k` is a name with fixed options. A point is a bitrate
+in kbps: `opus@12`, which the adapter gets as `bitrate_bps`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A codec of two programs, encoder and decoder, in a user's YAML file.
 
-Conventions
-    Programs run from an argument list without a shell, in their own temporary folder, with empty standard input; after
-    the timeout they are killed with their children. Audio is files of 16-bit PCM. The payload is the encoder's file
-    without its declared headers.
+Programs run from an argument list without a shell, in their own temporary folder, with empty standard input; after the
+timeout they are killed with their children. Audio is files of 16-bit PCM. The payload is the encoder's file without its
+declared headers.
 """
 
 from __future__ import annotations

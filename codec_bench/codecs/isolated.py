@@ -1,9 +1,8 @@
 """Codecs of clashing packages, in a worker with its own environment.
 
-Conventions
-    `configs/collection/*.yaml` names the environment and holds the facts; `configs/env` its packages and worker code.
-    The worker's `load` gets `checkpoint` and the codec's arguments. Its `answer` gets items with `wants`: `codes` of an
-    `audio`, or `audio` of `streams` (lists of codebooks x frames) and `side` (a list of real numbers or []).
+`configs/collection/*.yaml` names the environment and holds the facts; `configs/env` its packages and worker code. The
+worker's `load` gets `checkpoint` and the codec's arguments. Its `answer` gets items with `wants`: `codes` of an
+`audio`, or `audio` of `streams` (lists of codebooks x frames) and `side` (a list of real numbers or []).
 """
 
 from __future__ import annotations

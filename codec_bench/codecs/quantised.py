@@ -1,9 +1,8 @@
 """Latents rounded to codes, for a bitrate and a rate-quality curve.
 
-Conventions
-    Each dimension is rounded to one of 2 ** bits levels evenly between its lowest and highest value over `RANGE_CLIPS`,
-    which the receiver has too; values beyond are clipped. There is no entropy coding, dither or noise shaping. Side
-    information counts as it is.
+Each dimension is rounded to one of 2 ** bits levels evenly between its lowest and highest value over `RANGE_CLIPS`,
+which the receiver has too; values beyond are clipped. There is no entropy coding, dither or noise shaping. Side
+information counts as it is.
 """
 
 from __future__ import annotations

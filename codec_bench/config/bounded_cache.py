@@ -16,7 +16,6 @@ class BoundedCache(ABC):
     """Entries by key; empty with an unusable file (space, permission, corruption).
 
     Args:
-        path: the SQLite file, or None for a cache that stores nothing.
         max_bytes: largest size of the stored entries.
 
     Class attributes content: the kind of entries, for the message. tables: the SQL statements that create the tables.

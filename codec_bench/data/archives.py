@@ -1,9 +1,8 @@
 """Archives of sound files, unpacked once into the user's cache.
 
-Conventions
-    A compressed archive is read to its end, to verify its checksum, before any file of it counts. Its unpacked size is
-    limited to 100 times its own size, and at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another limit. The key is
-    a hash of the content. Nothing is written outside of its folder, and links are ignored.
+A compressed archive is read to its end, to verify its checksum, before any file of it counts. Its unpacked size is
+limited to 100 times its own size, and at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another limit. The key is a
+hash of the content. Nothing is written outside of its folder, and links are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Columns that break results down: speaker, language, duration or others.
 
-Conventions
-    A value is a text or a finite number; an empty text or a list is no value. A column is numeric if each of its values
-    is a number, also one written as text, as in a CSV.
+A value is a text or a finite number; an empty text or a list is no value. A column is numeric if each of its values is
+a number, also one written as text, as in a CSV.
 
 How a column forms groups
     `duration` is measured, with edges at 2, 5, 10, 20, 60 and 600 s. A numeric column with more than `MOST_NUMBERS`

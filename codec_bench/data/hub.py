@@ -1,8 +1,7 @@
 """Where a data set is: the hub, its cache, a mirror, or a folder.
 
-Conventions
-    No code of a repository is executed. A repository with a loading script is read from the hub's conversion to
-    Parquet, or refused. A path is relative to the repository's root, with `/`.
+No code of a repository is executed. A repository with a loading script is read from the hub's conversion to Parquet, or
+refused. A path is relative to the repository's root, with `/`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class Repository:
     """The location of a data set's files.
 
     Args:
-        name: for messages and for keys of a cache.
         root: the folder of the files, or None if they are on the hub.
         repo: OWNER/NAME on the hub, or None.
         revision: the commit, or None if it is not known.

@@ -1,11 +1,10 @@
 """Rows of a manifest: JSON lines, CSV, TSV or Parquet, read as a stream.
 
-Conventions
-    Column names are case-insensitive. A field is read from the column with its name, else from its first alias. Paths
-    are relative to the manifest's folder. An error in one row is that row's problem; an error of the whole file raises
-    `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell with
-    doubled inner quotes, as spreadsheets write it. Such a cell may hold tabs and line breaks, if the lines have not all
-    cells of the header without it.
+Column names are case-insensitive. A field is read from the column with its name, else from its first alias. Paths are
+relative to the manifest's folder. An error in one row is that row's problem; an error of the whole file raises
+`UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell with doubled
+inner quotes, as spreadsheets write it. Such a cell may hold tabs and line breaks, unless the lines without it have all
+cells of the header.
 """
 
 from __future__ import annotations

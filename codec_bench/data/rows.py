@@ -1,8 +1,7 @@
 """One row of a data set, and the rules that give it a unique id.
 
-Conventions
-    An unusable row becomes a sample without audio, with the reason in `extra` under `PROBLEM`. So every count says how
-    many items failed and why.
+An unusable row becomes a sample without audio, with the reason in `extra` under `PROBLEM`. So every count says how many
+items failed and why.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class Row(NamedTuple):
         id: as written, or None if the data set gives no id.
         name: the path of the audio as written, or None. A row without an id gets one from this name.
         audio, estimate: absolute paths or None.
-        extra: the values of all other columns.
         problem: why the row cannot be used, or None.
         lacks_sound: whether the problem is a missing sound alone, and the other fields can be used.
     """

@@ -1,8 +1,7 @@
 """Shards: the part of a data set for one of several machines.
 
-Conventions
-    A hash of its id assigns a sample to a shard, whatever the order, the sound or the other samples. A limit applies
-    before the shards.
+A hash of its id assigns a sample to a shard, whatever the order, the sound or the other samples. A limit applies before
+the shards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Sources of samples: `open_source` opens every kind of data set.
 
-Conventions
-    A source is a list of samples with unique ids and absolute paths. No sound file is opened or decoded.
-    An unusable row stays as a sample without audio and counts; `problem_of` returns the reason.
+A source is a list of samples with unique ids and absolute paths. No sound file is opened or decoded. An unusable row
+stays as a sample without audio and counts; `problem_of` returns the reason.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rows of a data set, one by one: from the hub, a folder, or a file.
 
-Conventions
-    Sounds are clips, without decoding. Only the requested columns of a Parquet file are read, without the sound. A
-    row's key is `SPLIT/INDEX`, counted from 0 in the split and independent of limit, seed and files. An unreadable row
-    is empty, with the reason in `row_problem`. A row without a sound has None in that column.
+Sounds are clips, without decoding. Only the requested columns of a Parquet file are read, without the sound. A row's
+key is `SPLIT/INDEX`, counted from 0 in the split and independent of limit, seed and files. An unreadable row is empty,
+with the reason in `row_problem`. A row without a sound has None in that column.
 """
 
 from __future__ import annotations
@@ -69,14 +68,11 @@ class Table:
     """Rows of a data set, read during iteration, any number of times.
 
     Args:
-        name: short, for tables and messages.
         selection: the columns and rows to read.
         mark_split: whether a column says which split a row belongs to.
 
     Attributes:
         columns: of every row, in order.
-        types: of the columns of the data in words, as `Rows` has them.
-        class_names: as `Rows` has them.
     """
 
     def __init__(

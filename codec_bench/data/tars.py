@@ -1,13 +1,12 @@
 """Tar files of samples in WebDataset's form, local or behind URLs.
 
-Conventions
-    A member's name up to the first dot of its last part is its key. Neighbouring members with one key are one sample:
-    `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound has a sound file's suffix; `.json` holds further fields, named
-    like a manifest's columns; `.txt` the text. Several sounds of a key (`clip.0.flac`, `clip.1.flac`) are separate
-    samples, `clip.0` and `clip.1`, each with its own text. Other members are ignored. The sample's id is its key.
-    Members are read by position, never by name. A member that is no ordinary file, or whose name leads out of the tar
-    file, makes its sample a problem. Braces name several files: `train-{0000..0099}.tar`.
-    The cache keeps the positions of all members until the file's state (`config/file_content.py`) or ETag changes.
+A member's name up to the first dot of its last part is its key. Neighbouring members with one key are one sample:
+`a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound has a sound file's suffix; `.json` holds further fields, named
+like a manifest's columns; `.txt` the text. Several sounds of a key (`clip.0.flac`, `clip.1.flac`) are separate samples,
+`clip.0` and `clip.1`, each with its own text. Other members are ignored. The sample's id is its key. Members are read
+by position, never by name. A member that is no ordinary file, or whose name leads out of the tar file, makes its sample
+a problem. Braces name several files: `train-{0000..0099}.tar`. The cache keeps the positions of all members until the
+file's state (`config/file_content.py`) or ETag changes.
 
 Source: the format of WebDataset (https://github.com/webdataset/webdataset, `base_plus_ext` in `tariterators.py`).
 """
@@ -55,7 +54,6 @@ class _TarEntry:
 
     Args:
         name, begin, size: of its sound; an empty name if it has none.
-        fields: its further fields.
         problem: why they cannot be read, or None.
     """
 

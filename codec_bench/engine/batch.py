@@ -48,7 +48,6 @@ class StageState(Budget):
     """A stage: its waiting items, the limit of its batches, and its cost so far.
 
     Args:
-        where: `device` or `cpu`.
         budget_s: padded seconds of a batch, at most.
         growing: whether a larger one is tried.
         pads: whether every item of a batch costs as much as the longest.
@@ -172,8 +171,6 @@ class Dispatcher:
     Args:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch without loading; None for 600, or 60 per padded second if that is more.
-        log: path of the workers' output, for messages.
-        memory: holds the items' audio.
         impatient: whether a few slow items end a stage although others had results.
     """
 

@@ -56,7 +56,6 @@ class Feed:
         todo: (number, sample, the systems that still need it).
         keep: numbers of the samples whose audio is saved in `folder`, the run folder.
         admit: called with each sample that was read, and the systems that need it.
-        readers: how many workers read.
     """
 
     def __init__(

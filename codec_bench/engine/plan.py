@@ -39,9 +39,6 @@ class FeaturePlan:
     """A feature that the run needs.
 
     Args:
-        rate_hz: of its signals.
-        where: `device` or `cpu`.
-        batch_s: padded seconds of a batch.
         cache_id: its part of the cache key; None if not cached.
         code: the hash of the code of a custom feature or of another package's; else empty.
         mib_per_s: GPU memory per padded second, or None.

@@ -137,8 +137,6 @@ class Pool:
 
     Args:
         devices: `cpu`, or one entry per worker of a GPU.
-        cpu_workers: processes for work on the CPU.
-        log: takes the workers' output.
         cores: for the CPU workers together; None for all.
         loading_s: limit for loading a stage.
         spare: CPU workers, of `cpu_workers`, that `start_spare` starts.

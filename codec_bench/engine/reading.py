@@ -56,7 +56,6 @@ class FileRequest(NamedTuple):
     """A file to read.
 
     Args:
-        path: as for `Audio.read`.
         keep: where to save a copy, or None.
         name: for messages, if not the path.
         most_s: longer audio is refused; None for any length, and then the path may be a locator too.

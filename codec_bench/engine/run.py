@@ -81,8 +81,6 @@ class EngineSettings:
         time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
         look_ahead: limits of (bytes of audio in shared memory, samples in progress).
         keep: numbers of the samples whose audio is saved.
-        check: whether the codecs are checked.
-        impatient: as for `Running`.
     """
 
     batch_s: float | None = None

@@ -43,7 +43,6 @@ class StageSpec:
         key: unique in the run, shown in the table of timings.
         kind: `steps` are those of a codec that has the worker for itself.
         names: the registered name, the names of all metrics of the stage, or the key of a check's codec stage.
-        options: arguments for building it (weights and the like).
         owner: name of foreign code, whose workers run nothing else; empty for our code.
     """
 

@@ -28,7 +28,6 @@ class QueuedItem:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
     Args:
-        payload: for the worker.
         alone: sent by itself, because a batch with it failed.
         kills: workers that died while they ran it alone.
         late: batches with it that exceeded their time limit.

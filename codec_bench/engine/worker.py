@@ -194,7 +194,6 @@ class BatchHooks:
     Args:
         began: called when the stage is loaded; starts the time limit.
         ready: waits for the output of lane two, or None.
-        watch: as `ComputeDevice.watch`.
     """
 
     began: Callable[[], None] = lambda: None

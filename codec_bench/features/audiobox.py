@@ -46,9 +46,6 @@ class Audiobox(NetworkFeature):
     Args:
         weights: a folder with config.json and model.safetensors in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing, or another network's. UserError: no such precision.
     """
 
     name = "audiobox"

@@ -23,12 +23,6 @@ class AudioSeal(Learned):
 
     Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
     implementation: the package audioseal 0.2 `AudioSealDetector`, signal by signal, to 1e-5.
-
-    Args:
-        weights: a file in the published layout, or None.
-
-    Raises:
-        WeightsError: the weights are missing.
     """
 
     name = "audioseal"

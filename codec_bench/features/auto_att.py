@@ -59,9 +59,6 @@ class AutoAtt(Feature):
     Args:
         weights: a transformers folder in place of the published checkpoint, or None.
         point: `bfloat16` for weights in bfloat16 (17 GB in place of 34), `tf32`, or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "auto-att"

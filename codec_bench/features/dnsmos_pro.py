@@ -42,11 +42,7 @@ class DnsmosPro(EncoderFeature):
     Reference implementation: github.com/fcumlin/DNSMOSPro at f9da568 with librosa's spectrogram, to 1e-4.
 
     Args:
-        weights: a file in the published layout, or None.
         variant: the training set: `nisqa` (also if None), `bvcc` or `vcc2018`.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such network.
     """
 
     name = "dnsmos-pro"

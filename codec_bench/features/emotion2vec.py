@@ -30,9 +30,6 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
     Args:
         weights: a file in the layout of the published `model.pt`, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "emotion2vec-plus-large"

@@ -24,9 +24,6 @@ class Level(Feature):
 
     Args:
         device: unused; it runs on the CPU. weights: must be None.
-
-    Raises:
-        UserError: weights were passed.
     """
 
     name = "level"

@@ -85,11 +85,7 @@ class Nisqa(_Nisqa):
     librosa 0.11, on signals at 48 kHz, to 1e-4.
 
     Args:
-        weights: a file in the published layout, or None.
         variant: None, or `mos-only` for the network trained for the opinion score alone.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "nisqa"
@@ -125,12 +121,6 @@ class NisqaTts(_Nisqa):
     Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020.
     Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa 0.11, on signals at 48 kHz, to
     1e-4.
-
-    Args:
-        weights: a file in the published layout, or None.
-
-    Raises:
-        WeightsError: the weights are missing.
     """
 
     name = "nisqa-tts"

@@ -29,12 +29,6 @@ class SquimFrames(Learned):
 
     Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
     `SQUIM_SUBJECTIVE`, to 1e-5 in the score.
-
-    Args:
-        weights: a file in the published layout, or None.
-
-    Raises:
-        WeightsError: the weights are missing.
     """
 
     name = "squim-frames"
@@ -55,12 +49,6 @@ class NoresqaFrames(SquimFrames):
 
     Paper: P. Manocha, A. Kumar, "Speech Quality Assessment through MOS using Non-Matching References", Interspeech
     2022. Reference implementation: github.com/facebookresearch/Noresqa at 8d56b95, to 1e-5 in the score.
-
-    Args:
-        weights: a file in the published layout, or None.
-
-    Raises:
-        WeightsError: the weights are missing.
     """
 
     name = "noresqa-frames"

@@ -95,12 +95,8 @@ class Scoreq(_Scoreq):
     0.4.18, to 2e-5.
 
     Args:
-        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq"
@@ -123,12 +119,8 @@ class ScoreqEmbedding(_Scoreq):
     Paper and reference implementation: as `Scoreq`; embeddings to 1e-5.
 
     Args:
-        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq-embedding"
@@ -147,11 +139,7 @@ class Nomad(Wav2Vec2Feature):
     github.com/alessandroragano/nomad at 16 kHz, over fairseq's encoder in s3prl 0.4.18, to 1e-5.
 
     Args:
-        weights: a file in the published layout, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "nomad-embedding"

@@ -42,7 +42,7 @@ class Sigmos(Feature):
         device: unused; ONNX Runtime runs on the CPU. weights: the published file, or its folder, or None.
 
     Raises:
-        WeightsError: the weights are missing. MissingExtra: onnxruntime is not installed.
+        MissingExtra: onnxruntime is not installed.
     """
 
     name = "sigmos"

@@ -83,9 +83,6 @@ class Ttsds2Wav2vec2(_Activations):
 
     Args:
         weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-wav2vec2"
@@ -134,9 +131,6 @@ class Ttsds2Whisper(_Activations):
 
     Args:
         weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-whisper"

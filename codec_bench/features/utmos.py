@@ -25,9 +25,6 @@ class Utmos(Wav2Vec2Feature):
     Args:
         weights: a file in the format of SpeechMOS in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder (the other layers stay in float32), or None for float32.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "utmos"

@@ -94,12 +94,9 @@ class UtmosV2(PreparedFeature):
     github.com/sarulab-speech/UTMOSv2 at cc2700d on a CPU (float32), `fusion_stage3`, to 1e-4.
 
     Args:
-        weights: a file in the published layout, or None. For `five-folds`, a folder with five.
+        weights: a file in the published layout; for `five-folds`, a folder with five.
         variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with
             five draws each.
-
-    Raises:
-        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "utmosv2"

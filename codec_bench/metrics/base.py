@@ -1,9 +1,8 @@
 """Base classes of metrics: cheap functions with one score per item.
 
-Conventions
-    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate; scale-invariant metrics get them uncut.
-    Reference and estimate have one length. `reference` comes first, and both are keyword-only. A bad item never raises:
-    it returns a `Score` whose status and reason say why there is no number.
+Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate; scale-invariant metrics get them uncut.
+Reference and estimate have one length. `reference` comes first, and both are keyword-only. A bad item never raises: it
+returns a `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Groups of metrics by topic, such as `quality`, for this machine and data.
 
-Conventions
-    Groups come from `codec_bench.metrics.TOPICS`. A group holds the metrics that can be measured without a download on
-    this machine and with these data; a note names the rest with the reason. A metric without usable default models
-    joins with the first of `BRACKETS` that works.
+Groups come from `codec_bench.metrics.TOPICS`. A group holds the metrics that can be measured without a download on this
+machine and with these data; a note names the rest with the reason. A metric without usable default models joins with
+the first of `BRACKETS` that works.
 """
 
 from __future__ import annotations

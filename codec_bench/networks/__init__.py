@@ -1,6 +1,7 @@
 """Torch networks that give an item the same result in a ragged batch as alone.
 
 They work on tensors and lengths, not on files, budgets or metrics. Most import torch: import them inside functions.
+Tensors have the names of the published checkpoints, with weight norm folded.
 
 Which file to open
     Every other file is a codec, scorer or encoder. Shared are:

@@ -1,6 +1,6 @@
 """AASIST: detects synthetic speech by sinc filters and graph attention.
 
-Names of tensors are those of the published checkpoint. Reference implementation: github.com/clovaai/aasist.
+Reference implementation: github.com/clovaai/aasist.
 """
 
 from __future__ import annotations

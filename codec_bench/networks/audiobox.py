@@ -1,8 +1,8 @@
 """Audiobox Aesthetics: mixed WavLM states and a small network per axis.
 
 Windows are 10 s, zero-padded. As in the reference, the zeros count for the encoder's group norm and are masked in
-attention, so windows do not depend on each other. Names of tensors are those of the published checkpoint. Reference
-implementation: github.com/facebookresearch/audiobox-aesthetics.
+attention, so windows do not depend on each other. Reference implementation:
+github.com/facebookresearch/audiobox-aesthetics.
 """
 
 from __future__ import annotations

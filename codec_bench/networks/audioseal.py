@@ -1,7 +1,6 @@
 """AudioSeal's detector: watermark per sample and message bits, ragged.
 
-All convolutions read zeros beyond an item's own ends, so a batch equals its items one by one. Reference implementation:
-the package audioseal 0.2.
+Reference implementation: the package audioseal 0.2.
 """
 
 from __future__ import annotations

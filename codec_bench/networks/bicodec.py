@@ -1,9 +1,8 @@
 """BiCodec's networks: a content code per 20 ms, 32 speaker codes.
 
-Names of tensors are those of the published checkpoint. In ragged batches, values beyond an item are zeroed before a
-convolution can read them, so a batch equals its items one by one. Parts for training only are not built. Hidden states
-are float32 `(items, channels, frames)`; `lengths` is int64 `(items,)` in frames of 20 ms on the device, or None if all
-are full. Reference: SparkAudio/Spark-TTS (Apache-2.0).
+In ragged batches, values beyond an item are zeroed before a convolution can read them, so a batch equals its items one
+by one. Parts for training only are not built. Hidden states are float32 `(items, channels, frames)`; `lengths` is int64
+`(items,)` in frames of 20 ms on the device, or None if all are full. Reference: SparkAudio/Spark-TTS (Apache-2.0).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Every activation runs at twice the rate: interpolation, SnakeBeta, low-pass and decimation, with the first and last
 sample repeated at the ends. In a batch, each item's own last sample is repeated, and values beyond it are zeroed before
 a convolution, so a batch equals its items one by one. Hidden states are float32 `(items, channels, time)`; `lengths`
-are those at a layer's input (`ragged.py`). Names of tensors are the published ones, weight norm folded. Reference:
-Aria-K-Alethia/BigCodec (MIT): the same codes and waves within float32 noise.
+are those at a layer's input (`ragged.py`). Reference: Aria-K-Alethia/BigCodec (MIT): the same codes and waves within
+float32 noise.
 """
 
 from __future__ import annotations

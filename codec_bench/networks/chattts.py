@@ -1,10 +1,10 @@
 """ChatTTS's audio codec: mel spectrograms quantised at half their rate, and Vocos.
 
-Names of tensors are the published ones. In ragged batches, values beyond an item are zeroed before a convolution can
-read them, so a batch equals its items one by one. Hidden states are float32 `(items, channels, frames)`; a mel frame is
-256 samples at 24 kHz, a code frame two of them; `lengths` is int64 `(items,)` on the device, or None if all are full.
-Written from the published tensors, outputs of the original program, and the papers: Siuzdak, Vocos,
-https://arxiv.org/abs/2306.00814; Mentzer et al., Finite Scalar Quantization, https://arxiv.org/abs/2309.15505.
+In ragged batches, values beyond an item are zeroed before a convolution can read them, so a batch equals its items one
+by one. Hidden states are float32 `(items, channels, frames)`; a mel frame is 256 samples at 24 kHz, a code frame two of
+them; `lengths` is int64 `(items,)` on the device, or None if all are full. Written from the published tensors, outputs
+of the original program, and the papers: Siuzdak, Vocos, https://arxiv.org/abs/2306.00814; Mentzer et al., Finite Scalar
+Quantization, https://arxiv.org/abs/2309.15505.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """DNSMOS Pro: convolutions, maxima and linear layers, in ragged batches.
 
-Every convolution reads zeros beyond an item's own frames, so a batch equals its items one by one. Reference
-implementation: github.com/fcumlin/DNSMOSPro.
+Reference implementation: github.com/fcumlin/DNSMOSPro.
 """
 
 from __future__ import annotations

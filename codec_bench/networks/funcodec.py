@@ -2,8 +2,8 @@
 
 Published models have no causal convolution. A group norm with one group follows each: mean and variance over all
 channels and each item's own time, after a transposed convolution before both ends are cut. Hidden states are float32
-`(items, channels, time)`; `lengths` are those at a layer's input (`ragged.py`). Names of tensors are the published
-ones. Reference: modelscope/FunCodec (MIT): the same codes and waves within float32 noise.
+`(items, channels, time)`; `lengths` are those at a layer's input (`ragged.py`). Reference: modelscope/FunCodec (MIT):
+the same codes and waves within float32 noise.
 """
 
 from __future__ import annotations

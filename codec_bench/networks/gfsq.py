@@ -1,9 +1,7 @@
 """Finite scalar quantisation with residual stages and groups.
 
-Hidden states are float32 `(..., dim)`, codes int64. Names of tensors are the published ones (`project_in`,
-`rvqs.0.project_in`).
-Paper: Mentzer et al., Finite Scalar Quantization, https://arxiv.org/abs/2309.15505. Reference: vector_quantize_pytorch
-1.16.1 (MIT): equal codes and values.
+Hidden states are float32 `(..., dim)`, codes int64. Paper: Mentzer et al., Finite Scalar Quantization,
+https://arxiv.org/abs/2309.15505. Reference: vector_quantize_pytorch 1.16.1 (MIT): equal codes and values.
 """
 
 from __future__ import annotations

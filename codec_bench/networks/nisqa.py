@@ -1,8 +1,7 @@
 """NISQA: convolutions, a sequence model and pooling, in ragged batches.
 
 Attention, the LSTM and pooling use each item's own segments only, and levels are below the item's own maximum, so a
-batch equals its items one by one. Names of tensors are the published ones. Reference implementation:
-github.com/gabrielmittag/NISQA at fe84f0f.
+batch equals its items one by one. Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """SCOREQ and NOMAD: wav2vec 2.0, normalised mean, a linear layer.
 
-Names of tensors are those of the published checkpoints. Reference implementations: github.com/alessandroragano/scoreq
-and github.com/alessandroragano/nomad (fairseq's encoder).
+Reference implementations: github.com/alessandroragano/scoreq and github.com/alessandroragano/nomad (fairseq's encoder).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """SpeechTokenizer's network: SEANet with an LSTM, eight codebooks.
 
-Names of tensors are those of the published checkpoint, with weight norm folded. Reference: the package
-`speechtokenizer` (Apache-2.0): the same codes and waves within float32 noise.
+Reference: the package `speechtokenizer` (Apache-2.0): the same codes and waves within float32 noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """SSL-MOS: scored and averaged frames of an encoder (SHEET, SingMOS).
 
-Every item is scored on its own frames, so a batch equals its items one by one. The mean follows s3prl: it counts one
-frame for each started 20 ms, and the last frame replaces those that the encoder lacks.
-Papers: E. Cooper et al., "Generalization Ability of MOS Prediction Networks", ICASSP 2022; W.-C. Huang et al.,
+The mean follows s3prl: it counts one frame for each started 20 ms, and the last frame replaces those that the encoder
+lacks. Papers: E. Cooper et al., "Generalization Ability of MOS Prediction Networks", ICASSP 2022; W.-C. Huang et al.,
 "MOS-Bench", 2024; Y. Tang et al., "SingMOS-Pro", 2025. Reference implementations: unilight/sheet at v0.1.0 and 7ea80cc,
 South-Twilight/SingMOS at 1554e86, both over s3prl 0.4.18.
 """

@@ -1,7 +1,6 @@
 """UTMOS22's strong learner: a wav2vec 2.0 encoder, a BiLSTM and two linear layers.
 
-All layers use each item's own samples and frames only, so a batch equals its items one by one. Names of tensors are
-those of the published checkpoint. Reference implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
+Reference implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Vocos: a ConvNeXt backbone and a head that inverts a spectrogram.
 
-Names of tensors are the published ones (`backbone.*`, `head.*`). In ragged batches, values beyond an item are zeroed
-before a convolution, and the overlap-add is normalised by the windows of own frames, so a batch equals its items one by
-one. Hidden states are float32 `(items, channels, frames)` before a backbone, `(items, frames, channels)` after it;
-`lengths` is int64 `(items,)` on the device, or None if all are full.
-Paper: Siuzdak, Vocos, https://arxiv.org/abs/2306.00814. Reference: gemelo-ai/vocos (MIT).
+In ragged batches, values beyond an item are zeroed before a convolution, and the overlap-add is normalised by the
+windows of own frames, so a batch equals its items one by one. Hidden states are float32 `(items, channels, frames)`
+before a backbone, `(items, frames, channels)` after it; `lengths` is int64 `(items,)` on the device, or None if all are
+full. Paper: Siuzdak, Vocos, https://arxiv.org/abs/2306.00814. Reference: gemelo-ai/vocos (MIT).
 """
 
 from __future__ import annotations

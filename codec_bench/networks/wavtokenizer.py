@@ -1,8 +1,7 @@
 """WavTokenizer: SEANet's encoder, one codebook, attention, and Vocos.
 
-The decoder's group norms and attention use an item's own frames only, so a batch equals its items one by one. Names of
-tensors are the published ones, weight norm folded. Reference: jishengpeng/WavTokenizer (MIT): the same codes and waves
-within float32 noise.
+The decoder's group norms and attention use an item's own frames only, so a batch equals its items one by one.
+Reference: jishengpeng/WavTokenizer (MIT): the same codes and waves within float32 noise.
 """
 
 from __future__ import annotations

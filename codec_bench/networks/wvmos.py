@@ -1,7 +1,6 @@
 """WV-MOS: a wav2vec 2.0 encoder and two linear layers, averaged over time.
 
-Every layer uses an item's own samples and frames only, so a batch equals its items one by one. Reference
-implementation: github.com/AndreevP/wvmos over transformers' `Wav2Vec2Model`.
+Reference implementation: github.com/AndreevP/wvmos over transformers' `Wav2Vec2Model`.
 """
 
 from __future__ import annotations

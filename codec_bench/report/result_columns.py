@@ -22,7 +22,6 @@ class SystemColumn:
     """An extra column next to the metrics, with a cell for each system.
 
     Args:
-        name: its head.
         means: its content, for the documentation.
         read: reads it from the summary of a system; None for no value.
         write: formats it; it may hold text from data.

@@ -48,11 +48,8 @@ class MetricParts:
         units: their independent units, "" for an item by itself.
         fold: turns summed parts into values.
         wrong: by sample number, the parts of unscored items if failures count as wrong.
-        missing: unscored items by status.
         failures: sample numbers of these that are failures of the system; None counts them by status.
         share: whether values are wrong (0) and right (1) answers.
-        bounds: of an item, for the interval.
-        draws: answers per question.
         speechless: scores of estimates without speech.
     """
 
@@ -153,8 +150,6 @@ class SetParts(MetricParts):
 
     Args:
         statistic: computes the value; the sums of an item are its concatenated embeddings.
-        sides: embeddings per item.
-        limits: range of the value.
     """
 
     statistic: Statistic = SETS["frechet"]

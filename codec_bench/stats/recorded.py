@@ -49,7 +49,6 @@ class SystemItems:
         silent, partial, dissimilar, clipped, same: as in `SystemSummary`.
         several: channel count, seconds and bits of items with several channels.
         noted: kinds of missing answers.
-        tally: data unsuited to metrics.
     """
 
     finished: Sequence[int]

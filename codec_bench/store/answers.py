@@ -52,7 +52,6 @@ class QuestionRecord:
 
     Args:
         fields: its columns as JSON values, without sounds.
-        expected: correct answers.
         subsets: its value in each column by which results are split.
         prompt: the text sent to the model, with `<audio>` for a sound; None if not sent.
         source: path of the sound in the data.

@@ -57,7 +57,6 @@ class Imported:
 
     Args:
         scores: by item and metric.
-        metrics: their facts.
         failed: by item, why it has no result.
         suspect, findings: results of the checks of the system, if this package wrote the file.
     """

@@ -42,7 +42,6 @@ class Merged:
     """Result of a merge, with numbers of shards.
 
     Args:
-        of: how many shards there are.
         added: not merged before.
         unfinished: their runs are not finished.
     """

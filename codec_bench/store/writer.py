@@ -52,7 +52,6 @@ class RunWriter:
     Args:
         fingerprint: JSON values that must be equal when a run is continued, by name.
         replacing: names in the fingerprint that may differ; the caller deletes what depends on the old values.
-        lock: of the folder, if the caller holds it.
 
     Raises:
         RunLocked: another process is writing the folder.

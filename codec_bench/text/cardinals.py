@@ -42,7 +42,6 @@ class Cardinals:
         after: by unit (100 or 1000), words of the rests that differ after that unit.
         units: words of 10,000 and its powers, in languages that count in them.
         point: the word before decimals, which are read one by one; empty if the library reads them otherwise.
-        source: the library and its version.
     """
 
     alone: dict[int, str]

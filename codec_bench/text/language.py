@@ -1,8 +1,7 @@
 """One code per language, from its names or from a text's script.
 
-Conventions
-    A base code is ISO 639-1 if there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin;
-    Cantonese is `yue`, also as `zh-HK`.
+A base code is ISO 639-1 if there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin; Cantonese
+is `yue`, also as `zh-HK`.
 """
 
 from __future__ import annotations

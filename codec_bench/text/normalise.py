@@ -1,8 +1,7 @@
 """Named text normalisers, which decide what counts as the same words.
 
-Conventions
-    A name always denotes the same rule, because it is part of protocol ids. A changed rule gets a new name.
-    Each process caches results, because each reference meets the answer of every system of a run.
+A name always denotes the same rule, because it is part of protocol ids. A changed rule gets a new name. Each process
+caches results, because each reference meets the answer of every system of a run.
 
 Normalisers `whisper-en`: English by Whisper's authors. Lower case; brackets and fillers (`hmm`, `uh`) removed;
     contractions,

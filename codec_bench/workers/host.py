@@ -43,7 +43,6 @@ class WorkerSettings:
     """The settings of workers.
 
     Args:
-        python: the Python interpreter of the environment.
         code: the file with the functions `load` and `answer`.
         options: keyword arguments of `load`, as JSON values.
         start_s: time limit of starting and loading. limit_s: time limit of one batch; None for no limit.

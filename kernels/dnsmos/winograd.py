@@ -7,12 +7,11 @@ near 1e-6 in float32.
 A rectified input is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring tiles (about half of
 all channels in speech), the products omit it, with the same bits.
 
-Conventions
-    Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and those after the
-    picture's width are zero padding. A matrix's columns (an output's channels) are a multiple of 32.
-    Working memory is flat. Its indices are unsigned, because numba's check for negative ones prevents vectorisation,
-    and its planes lie constant distances apart, so the compiler can tell that they do not overlap.
-    BLAS is not used: its order of sums depends on a matrix's height, it starts threads, and it cannot omit rows.
+Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and those after the
+picture's width are zero padding. A matrix's columns (an output's channels) are a multiple of 32. Working memory is
+flat. Its indices are unsigned, because numba's check for negative ones prevents vectorisation, and its planes lie
+constant distances apart, so the compiler can tell that they do not overlap. BLAS is not used: its order of sums depends
+on a matrix's height, it starts threads, and it cannot omit rows.
 """
 
 from __future__ import annotations

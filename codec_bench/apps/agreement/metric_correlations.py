@@ -59,7 +59,6 @@ class MetricPair:
     Args:
         items: over the items that have both values.
         excluded: items scored by both without both values.
-        systems: number with both values.
         of_systems: over these, by the names of `COEFFICIENTS`.
         is_same: Spearman's correlation over items reaches the threshold.
     """

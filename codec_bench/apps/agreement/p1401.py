@@ -83,7 +83,6 @@ class Mapped:
     Args:
         mapping: `none`, `first` or `third`.
         coefficients: of the polynomial, the constant first, of the value with more as better.
-        note: why there is no figure.
     """
 
     mapping: str

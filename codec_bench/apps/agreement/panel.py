@@ -170,7 +170,6 @@ class Panel:
         kind: `rating`, `option` or `preference`.
         units: the independent unit of each item.
         subsets: by column and value, the positions of the items.
-        labels: the names of the values, where they are labels.
     """
 
     kind: str
@@ -317,7 +316,6 @@ class Agreement:
     """Agreement of raters.
 
     Args:
-        kind: `rating`, `option` or `preference`.
         items: rated by at least one compared rater.
         pairs: the compared pairs; differences are rater minus reference.
         apart: the items of most disagreement, largest first.

@@ -80,7 +80,6 @@ class Loss:
 
     Args:
         p: one-sided, of no loss beyond the margin.
-        method: of the interval over items.
         by_runs: the interval over runs is the wider one.
     """
 

@@ -47,7 +47,6 @@ class MovedItem:
     Args:
         loss: negative is better.
         before, after: mean scores over repeats.
-        text: the reference text.
         transcript_before, transcript_after: of a recogniser; None for other metrics.
     """
 

@@ -66,7 +66,6 @@ class CodecPoint:
 
     Args:
         family: its name without the operating point.
-        run: the folder of an own run, or "".
         costs: known ones by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count.
         n: items; None if unknown.
         failed: items without a value because the codec failed.
@@ -108,7 +107,6 @@ class CodecTable:
 
     Args:
         source: `OWN`, or the publication.
-        data: the encoded audio.
         delta_rates: against the anchor.
         imported: the results come from another toolkit.
     """

@@ -114,7 +114,6 @@ class Items:
     Args:
         items: number with values of all systems.
         discrimination: by item id; None for an item that separates no systems.
-        note: why there is nothing.
     """
 
     column: str

@@ -25,7 +25,6 @@ class BoardJudge(NamedTuple):
     Args:
         served: the service's names of the models.
         rubric: the protocol without the judge, or "".
-        tested: the result of its test.
         named: the rubric's judge, if another one; else "".
     """
 

@@ -87,7 +87,6 @@ class RaterFacts:
 
     Args:
         answered, asked: valid and requested answers, without practice and repeats.
-        repeats: repeated ratings.
         repeat_difference: their mean absolute difference.
         left_out: why the rater does not count.
         marked: findings of rules that only mark.
@@ -109,14 +108,12 @@ class ListeningOutcome:
 
     Args:
         measure: name of the values, such as `DMOS`.
-        scale: of an answer.
         pairs: comparisons of systems; empty for a preference, whose values are comparisons.
         screening: the rules that exclude raters.
         notes: rules that were not applicable, or chosen afterwards.
         first_preferred: for a preference how often A was preferred, without ties.
         problems: of files and answers.
         ratings: every answer, with its status.
-        csv: the file of ratings.
         strengths: of three systems or more by preferences, with intervals over sounds and these raters.
     """
 

@@ -99,7 +99,6 @@ class CodebookUse:
     """Utilisation figures of one codebook; None without tokens.
 
     Args:
-        tokens: codes counted.
         used, dead: entries that occurred and that did not.
         utilisation: `used` over all entries.
         entropy_bits: plug-in estimate, bits per code; `entropy_bits_corrected` is Miller and Madow's.
@@ -120,7 +119,6 @@ class JointEntropy:
     """Bits per frame if each codebook is coded with knowledge of the one before it.
 
     Args:
-        tokens: frames counted.
         pairs: different pairs seen, of all neighbouring codebooks.
         coverage: the smallest estimated probability of the pairs seen.
         bits: plug-in estimate; far too low if `coverage` is low.

@@ -57,7 +57,6 @@ class ProbeClip:
         codes: the column of each code, int64 `(frames, codebooks)`.
         mel: float `(frames, bands)` at the middles of these frames.
         f0_hz: `(frames,)`, 0 where unvoiced.
-        middles_s: of the frames.
     """
 
     name: str

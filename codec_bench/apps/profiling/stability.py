@@ -165,7 +165,6 @@ class Perturbation:
     """A change of a clip.
 
     Args:
-        name: describes the changed input.
         make: changes a clip; takes the clip and its index.
         undo: aligns decoded unchanged and decoded changed audio for comparison; None where nothing undoes the change.
         noise_db: the signal-to-noise ratio of added noise; None for other changes.

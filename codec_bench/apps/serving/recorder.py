@@ -30,7 +30,6 @@ class Recorder:
     """Writes items to a run folder in a thread; continues a record of equal metrics.
 
     Args:
-        options: arguments by feature name.
         on_fault: called with a sentence if the record cannot be written any more.
 
     Raises:

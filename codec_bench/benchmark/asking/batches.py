@@ -1,10 +1,9 @@
 """Batch requests: questions go in files, and a later call collects the answers.
 
-Conventions
-    The record has an entry for each batch: mark, keys of its questions, state, and the service's id once known. It is
-    written before submission: after a kill, the batch is found by its mark and never submitted twice. A question
-    belongs to the last batch with its key. It is answered from that batch, waits for it, or goes into a new one if the
-    batch ended early. The first new question is sent on its own, to find wrong settings at once and learn the price.
+The record has an entry for each batch: mark, keys of its questions, state, and the service's id once known. It is
+written before submission: after a kill, the batch is found by its mark and never submitted twice. A question belongs to
+the last batch with its key. It is answered from that batch, waits for it, or goes into a new one if the batch ended
+early. The first new question is sent on its own, to find wrong settings at once and learn the price.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ class Batched:
     """Sends the questions of one run in batches.
 
     Args:
-        answering: sends single requests, and holds the budget.
-        notify: called with a sentence on the current step.
         anew: whether to repeat questions whose answers failed in earlier batches.
 
     Raises:

@@ -4,9 +4,8 @@ A service may serve another checkpoint under the same name. Greedy decoding near
 answer is a sign of another model, but no proof: floating-point sums depend on the rest of a batch. The numbers are
 reported and recorded without a conclusion.
 
-Conventions
-    A canary with another answer is expected to repeat that one, so one change is reported once. Each comparison is
-    recorded with the answers since the previous one, which may be from either model if canaries differ.
+A canary with another answer is expected to repeat that one, so one change is reported once. Each comparison is recorded
+with the answers since the previous one, which may be from either model if canaries differ.
 """
 
 from __future__ import annotations
@@ -35,10 +34,8 @@ class Watch:
     These canaries are the first questions for a text that are decoded greedily.
 
     Args:
-        writer: the record of the comparisons.
         notify: called with a sentence when another model answers, or an answer differs.
         every: after how many answers the canaries are repeated.
-        canaries: whether questions are repeated.
         spending: the budget, which a canary needs like any question; None for no limits.
     """
 

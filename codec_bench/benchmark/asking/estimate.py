@@ -27,7 +27,6 @@ class CostEstimate:
 
     Args:
         questions: how many there are; None if that is not known in advance.
-        read: how many were read.
         sound_s: mean seconds of sound of one question.
         least_usd, most_usd: bounds of the cost of one question; None if unknown.
         unknown: the missing facts.

@@ -1,9 +1,8 @@
 """Continue a record with a larger limit or more draws, and renumber its answers.
 
-Conventions
-    A limit takes the rows with the lowest hashes of seed and key: a larger selection contains every smaller one. The
-    number of a question is its position in the selection. One transaction writes the new numbers and the new limit, so
-    the record equals that of one run at the larger limit.
+A limit takes the rows with the lowest hashes of seed and key: a larger selection contains every smaller one. The number
+of a question is its position in the selection. One transaction writes the new numbers and the new limit, so the record
+equals that of one run at the larger limit.
 """
 
 from __future__ import annotations

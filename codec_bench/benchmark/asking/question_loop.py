@@ -1,8 +1,7 @@
 """The answering phase: send every question to the model and record every answer.
 
-Conventions
-    Questions are read as the model takes them, so memory does not grow with the benchmark. A question that cannot be
-    sent, for example without its audio, is recorded as failed, with the reason, and counts like any other.
+Questions are read as the model takes them, so memory does not grow with the benchmark. A question that cannot be sent,
+for example without its audio, is recorded as failed, with the reason, and counts like any other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Questions of several rounds, each of which contains the model's earlier answers.
 
-Conventions
-    The request has an assistant's turn without content for each answer (`Prompt.render`). It is sent up to the first of
-    them, then up to the second with the first filled, and so on. A turn gets the model's words, as in URO-Bench's
-    programs, or its sound without words. The record has every answer; the last one counts as the answer, with the
-    cost and time of all rounds.
+The request has an assistant's turn without content for each answer (`Prompt.render`). It is sent up to the first of
+them, then up to the second with the first filled, and so on. A turn gets the model's words, as in URO-Bench's programs,
+or its sound without words. The record has every answer; the last one counts as the answer, with the cost and time of
+all rounds.
 """
 
 from __future__ import annotations

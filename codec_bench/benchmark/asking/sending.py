@@ -1,9 +1,8 @@
 """Send many concurrent requests to a model, after a lookup in the response cache.
 
-Conventions
-    Memory does not grow with the number of requests. All runs share answers if the model's identity identifies a
-    checkpoint (local weights, a dated name at a vendor). Otherwise only the same run reuses an answer, unless the
-    caller shares: such a run finds the answers of all runs.
+Memory does not grow with the number of requests. All runs share answers if the model's identity identifies a checkpoint
+(local weights, a dated name at a vendor). Otherwise only the same run reuses an answer, unless the caller shares: such
+a run finds the answers of all runs.
 """
 
 from __future__ import annotations
@@ -361,7 +360,6 @@ class Answering:
         begin: starts the model; awaited before the first question of each run.
         identity: every known fact that changes an answer, before the model is started.
         shared: whether to reuse answers of other runs although the service may serve another checkpoint now.
-        spending: the command's budget, or None.
         noted_as: the record's entry for the facts of the service; each judge has its own.
         unit: of a request: a question or a verdict.
     """

@@ -1,8 +1,7 @@
 """A command's budget of money and time for answers and verdicts.
 
-Conventions
-    A request in flight counts as much as its model's dearest answer so far, to keep the limit. Until the first cost of
-    a model is known, only one request to it is in flight. Cached answers cost nothing.
+A request in flight counts as much as its model's dearest answer so far, to keep the limit. Until the first cost of a
+model is known, only one request to it is in flight. Cached answers cost nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ class Budget:
     Args:
         max_cost_usd: US dollars that may be spent; None for no limit.
         max_hours: hours that requests may take; None for no limit.
-        clock: seconds; tests pass their own.
 
     Attributes:
         spent_usd: the cost of the answers.

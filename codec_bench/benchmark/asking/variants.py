@@ -1,9 +1,8 @@
 """Draws of a question (several answers, a row each) and orders of its options.
 
-Conventions
-    The draws of a question are consecutive. The first keeps the question's id, and thus its request; the others have
-    ids that decide their seeds: no draw depends on the order or number of draws. Draws of one question are not
-    independent, so intervals take the question as unit. They share its sounds, which are decoded and encoded once.
+The draws of a question are consecutive. The first keeps the question's id, and thus its request; the others have ids
+that decide their seeds: no draw depends on the order or number of draws. Draws of one question are not independent, so
+intervals take the question as unit. They share its sounds, which are decoded and encoded once.
 
     Options keep the data's order, get one order by seed and id, or every rotation. An order moves the texts; letters,
     labels and the written form stay. A reference that is a letter or labelled option gets the new letter. A question
@@ -47,7 +46,6 @@ class Draws:
     """Questions, each repeated for its draws. Every iteration starts from the first.
 
     Args:
-        repeats: how many answers each question gets.
         wording: the number of a question's wording, which forms the subsets `wording`, or None if there is only one.
         arranged: returns a question with its options in each order; None keeps the order.
         rotated: whether every order is a draw of the question, without further draws.

@@ -16,12 +16,10 @@ class JoinedRows:
     """Rows of a table, each with another table's texts; yields `(key, row)`.
 
     Args:
-        join: the added columns.
         other: the other table, read together with the rows.
 
     Attributes:
         name, revision, types: of the table; the revision includes the other's, if that is another data set.
-        columns: those of the table and the added ones.
         total: how many rows there are; None if only reading would tell.
     """
 

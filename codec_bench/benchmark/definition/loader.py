@@ -1,9 +1,8 @@
 """Find definitions and build entries: `matrix`, `extends`, settings, the schema.
 
-Conventions
-    A definition is a file `benchmark.yaml` in a separate folder: the project's in
-    `benchmarks/<understanding|generation|qa|codec>/<family>/`, a user's at a path such as `./mine`, or `./mine:ENTRY`
-    if it has several entries. Names are in lower case with hyphens; a look-up ignores case and `_` or `-`.
+A definition is a file `benchmark.yaml` in a separate folder: the project's in
+`benchmarks/<understanding|generation|qa|codec>/<family>/`, a user's at a path such as `./mine`, or `./mine:ENTRY` if it
+has several entries. Names are in lower case with hyphens; a look-up ignores case and `_` or `-`.
 """
 
 from __future__ import annotations

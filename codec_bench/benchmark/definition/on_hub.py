@@ -1,8 +1,7 @@
 """The current state of a benchmark's data on the hub, to check its definition.
 
-Conventions
-    The hub itself answers, never a mirror or the hub's cache (except for files of the same commit). Only text columns
-    of Parquet files are read, and the first file of a split is fetched to decode one sound.
+The hub itself answers, never a mirror or the hub's cache (except for files of the same commit). Only text columns of
+Parquet files are read, and the first file of a split is fetched to decode one sound.
 """
 
 from __future__ import annotations

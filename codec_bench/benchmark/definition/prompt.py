@@ -1,10 +1,9 @@
 """Prompts in YAML and Jinja: one is selected for a model and filled.
 
-Conventions
-    A template may insert values, choose between texts and loop without nesting. It can neither call nor define a
-    function. The length of a rendered text is limited. Values are never rendered as templates.
-    Selection, first match: the benchmark's prompt for the model, for the model's family, the prompt's variant for the
-    model, for the family, the prompt itself.
+A template may insert values, choose between texts and loop without nesting. It can neither call nor define a function.
+The length of a rendered text is limited. Values are never rendered as templates. Selection, first match: the
+benchmark's prompt for the model, for the model's family, the prompt's variant for the model, for the family, the prompt
+itself.
 """
 
 from __future__ import annotations

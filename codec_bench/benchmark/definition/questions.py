@@ -1,8 +1,7 @@
 """Turn rows of data into questions with a benchmark's own names, lazily.
 
-Conventions
-    An invalid row becomes a question with a `problem` and is counted. A question without a reference is
-    sent; its metrics report the missing reference. No sound is decoded here. A limit applies before rows are fetched.
+An invalid row becomes a question with a `problem` and is counted. A question without a reference is sent; its metrics
+report the missing reference. No sound is decoded here. A limit applies before rows are fetched.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Mistakes in the rows of local data, which a run would meet one by one.
 
-Conventions
-    Sounds are located, not decoded. A line of JSONL is named by its number, a row of another file by its position. The
-    first `SHOWN` mistakes of each kind are listed, the others counted.
+Sounds are located, not decoded. A line of JSONL is named by its number, a row of another file by its position. The
+first `SHOWN` mistakes of each kind are listed, the others counted.
 """
 
 from __future__ import annotations

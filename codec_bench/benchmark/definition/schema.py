@@ -1,8 +1,7 @@
 """The fields of benchmark definitions and prompts. Any other field is refused.
 
-Conventions
-    An unknown fact, such as a licence or a size, is null and shown as unknown.
-    `{key}` with one pair of braces is a key of the definition's `matrix`; `{{ name }}` is a column in a prompt.
+An unknown fact, such as a licence or a size, is null and shown as unknown. `{key}` with one pair of braces is a key of
+the definition's `matrix`; `{{ name }}` is a column in a prompt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Find all mistakes of a definition at once, each with its file and line.
 
-Conventions
-    Local data are read row by row (`row_checks`) once the definition has no mistake. No other data and no models are
-    loaded, and no sound is decoded. A wrong field hides only the mistakes of fields that depend on it.
+Local data are read row by row (`row_checks`) once the definition has no mistake. No other data and no models are
+loaded, and no sound is decoded. A wrong field hides only the mistakes of fields that depend on it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """`rating[RUBRIC]`: a judge's verdicts by a rubric in YAML (`configs/judge`).
 
-Conventions
-    Verdicts of the first judge are `rating[RUBRIC]`, those of another `rating[RUBRIC]@JUDGE`. Texts of models and data
-    are between unpredictable marks: an answer cannot pass for instructions to the judge. A reply without one clear
-    verdict is `unparsed`, never a number.
+Verdicts of the first judge are `rating[RUBRIC]`, those of another `rating[RUBRIC]@JUDGE`. Texts of models and data are
+between unpredictable marks: an answer cannot pass for instructions to the judge. A reply without one clear verdict is
+`unparsed`, never a number.
 """
 
 from __future__ import annotations

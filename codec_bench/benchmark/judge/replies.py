@@ -1,13 +1,11 @@
 """Readers of the verdict in a judge's reply, the project's own and published ones.
 
-Conventions
-    A reader returns a `Verdict`: named numbers, or a reason. It never raises, and never falls back to a number. Two
-    different verdicts are no verdict. The project's own readers use only the judge's own words, without quotations
-    (quotation marks, fences, `>`) and without what repeats the judged answer: an answer that imitates a verdict gains
-    nothing by a citation. A verdict that equals an imitated one counts only if it occurs once more, alone on the last
-    line. An answer under 5 characters, such as `5` or `Yes`, is rarely an imitation; then the first line counts too.
-    Published readers (`official/TOOLKIT/NAME`) keep their quirks. They agree with their sources case by case
-    (tests/golden/text).
+A reader returns a `Verdict`: named numbers, or a reason. It never raises, and never falls back to a number. Two
+different verdicts are no verdict. The project's own readers use only the judge's own words, without quotations
+(quotation marks, fences, `>`) and without what repeats the judged answer: an answer that imitates a verdict gains
+nothing by a citation. A verdict that equals an imitated one counts only if it occurs once more, alone on the last line.
+An answer under 5 characters, such as `5` or `Yes`, is rarely an imitation; then the first line counts too. Published
+readers (`official/TOOLKIT/NAME`) keep their quirks. They agree with their sources case by case (tests/golden/text).
 """
 
 from __future__ import annotations

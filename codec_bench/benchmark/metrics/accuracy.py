@@ -82,9 +82,6 @@ class Accuracy(AnswerMetric):
 
     Args:
         variant: the name of a rule in `RULES`.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     compares = True

@@ -1,8 +1,7 @@
 """Metrics of answers: cheap comparisons of texts with expected answers.
 
-Conventions
-    A metric gets the text after the benchmark's post-processing, and no unparsed answers. It raises no exception for a
-    bad item, but returns a `Score` whose status and reason say why there is no number.
+A metric gets the text after the benchmark's post-processing, and no unparsed answers. It raises no exception for a bad
+item, but returns a `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations
@@ -60,6 +59,9 @@ class AnswerMetric(ABC):
         sound_metrics: the sound metrics whose scores of a spoken answer it reads; not for whole sets.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
+
+    Raises:
+        UnknownName: the argument in brackets names no variant or rule.
     """
 
     name: str

@@ -45,7 +45,6 @@ class Bleu(AnswerMetric):
         variant: a tokeniser of sacreBLEU, or a published rule; None chooses the tokeniser by each answer's language.
 
     Raises:
-        UnknownName: there is no such tokeniser.
         MissingExtra: sacreBLEU, or a package that its tokeniser needs, is not installed.
         UserError: the tokeniser must be downloaded first, and that failed.
     """

@@ -33,9 +33,6 @@ class CocoBleu(WordMetric):
 
     Args:
         variant: the longest n-gram, `1` to `4`.
-
-    Raises:
-        UnknownName: the order is not one of these.
     """
 
     paper = "Papineni et al.: BLEU, ACL 2002; Chen et al.: Microsoft COCO Captions, 2015"

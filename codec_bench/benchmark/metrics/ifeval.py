@@ -43,9 +43,6 @@ class IfEval(AnswerMetric):
 
     Args:
         variant: one of `VARIANTS`; the module's description explains them.
-
-    Raises:
-        UnknownName: there is no such variant.
     """
 
     paper = "Zhou et al.: Instruction-Following Evaluation for Large Language Models, 2023"

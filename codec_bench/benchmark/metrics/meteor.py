@@ -38,7 +38,6 @@ class Meteor(WordMetric):
         variant: `exact-stem` matches no synonyms and needs no WordNet; None matches them.
 
     Raises:
-        UnknownName: there is no such variant.
         MissingExtra: NLTK is not installed.
         MissingResource: WordNet is not on this machine.
     """

@@ -33,9 +33,6 @@ class OriginalFollowed(SeparateMetric):
 
     Args:
         point: the rule that normalises the texts; None for the Open ASR leaderboard's.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     higher_is_better = False
@@ -79,9 +76,6 @@ class RenderingFollowed(SeparateMetric):
 
     Args:
         variant: one of the kinds (`spelling`, `initialism`, `number`, `lexical`), or None for all of them.
-
-    Raises:
-        UnknownName: there is no such kind.
     """
 
     higher_is_better = False

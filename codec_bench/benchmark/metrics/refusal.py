@@ -43,9 +43,6 @@ class RefusalRate(SeparateMetric):
 
     Args:
         variant: a published rule, or none for the project's own.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     paper = "Zou et al.: Universal and Transferable Adversarial Attacks on Aligned Language Models, 2023"

@@ -28,9 +28,6 @@ class Repeated(SeparateMetric):
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     paper = "Yan et al.: URO-Bench, EMNLP Findings 2025"

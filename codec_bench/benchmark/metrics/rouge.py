@@ -22,9 +22,6 @@ class RougeL(WordMetric):
 
     Args:
         variant: `coco` for the version of caption benchmarks; None for rouge-score's.
-
-    Raises:
-        UnknownName: there is no such variant.
     """
 
     paper = "Lin: ROUGE, 2004"

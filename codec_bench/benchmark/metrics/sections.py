@@ -58,9 +58,6 @@ class SectionAccuracy(_OfSections):
 
     Args:
         variant: None, or `official/songformer`.
-
-    Raises:
-        UnknownName: there is no such variant.
     """
 
     def __init__(self, variant: str | None = None) -> None:
@@ -93,9 +90,6 @@ class BoundaryF1(_OfSections):
 
     Args:
         variant: the tolerance in seconds, one of `TOLERANCES`.
-
-    Raises:
-        UnknownName: there is no such tolerance.
     """
 
     source = (

@@ -26,9 +26,6 @@ class SessionWer(AnswerMetric):
 
     Args:
         point: the rule that compares the texts; None for the Open ASR leaderboard's.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     higher_is_better = False

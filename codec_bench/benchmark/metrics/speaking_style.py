@@ -65,9 +65,6 @@ class EmotionalSpeech(_SpeakingStyle):
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     stem = "said_with_emotion"
@@ -121,9 +118,6 @@ class InstructedStyle(_SpeakingStyle):
 
     Args:
         variant: `official/vocalbench`, or None for the project's own.
-
-    Raises:
-        UnknownName: there is no such rule.
     """
 
     stem = "said_as_told"
@@ -173,12 +167,6 @@ class FittingStyle(_SpeakingStyle):
 
     Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, for
     equal probabilities.
-
-    Args:
-        variant: None.
-
-    Raises:
-        UnknownName: a rule was named.
     """
 
     stem = "said_fittingly"

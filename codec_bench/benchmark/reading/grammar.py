@@ -1,11 +1,9 @@
 """Decide for which option a text speaks, clause by clause.
 
-Conventions
-    Each option in a text has a stance by its clause: announced as the answer, asserted, possible, negated, compared,
-    quoted or in a question. The strongest stance decides; a later correction outranks earlier text. `cues.yaml` has the
-    cues of each stance in English, Chinese, German, French, Spanish, Italian, Portuguese, Russian, Japanese, Korean,
-    Arabic and Hindi. Joined options ("A or B") are one group with one stance. The time is linear in the length of the
-    text.
+Each option in a text has a stance by its clause: announced as the answer, asserted, possible, negated, compared, quoted
+or in a question. The strongest stance decides; a later correction outranks earlier text. `cues.yaml` has the cues of
+each stance in English, Chinese, German, French, Spanish, Italian, Portuguese, Russian, Japanese, Korean, Arabic and
+Hindi. Joined options ("A or B") are one group with one stance. The time is linear in the length of the text.
 """
 
 from __future__ import annotations

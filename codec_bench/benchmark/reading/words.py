@@ -1,8 +1,7 @@
 """Matching of texts: normal form, words in order, negation.
 
-Conventions
-    A word is a run of letters, digits and marks, or one Han character or kana. So phrases are found in Chinese text
-    too, and `male` is not found in `female`. Every function takes linear time.
+A word is a run of letters, digits and marks, or one Han character or kana. So phrases are found in Chinese text too,
+and `male` is not found in `female`. Every function takes linear time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Effects of the order of options: consistency, and preference of positions.
 
-Conventions
-    An answer names an option by letter or text, as the step `option-letter` reads it; others count as unnamed. The unit
-    of intervals is the question, because its rotations share a sound.
+An answer names an option by letter or text, as the step `option-letter` reads it; others count as unnamed. The unit of
+intervals is the question, because its rotations share a sound.
 """
 
 from __future__ import annotations

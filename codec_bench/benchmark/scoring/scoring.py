@@ -1,10 +1,8 @@
 """Score recorded answers, also after a merge. The model gets no requests.
 
-Conventions
-    Reading an answer means transcribing a spoken one and applying the benchmark's post-processing. Scoring follows.
-    A missing or unparsed answer has no score. `detail["wrong"]` holds its numerator and denominator (or corpus sums)
-    for the case that failures count as wrong. A question without a reference never counts as wrong, unless its row is
-    unusable.
+Reading an answer means transcribing a spoken one and applying the benchmark's post-processing. Scoring follows. A
+missing or unparsed answer has no score. `detail["wrong"]` holds its numerator and denominator (or corpus sums) for the
+case that failures count as wrong. A question without a reference never counts as wrong, unless its row is unusable.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Delay and polarity of an estimate by cross-correlation.
 
-Conventions
-    Delays are samples at the codec's rate, positive if the estimate is late. Waveforms are correlated from 300 Hz on
-    with a pre-emphasis of 6 dB an octave: speech coders cut below 80 Hz, which shifts the phase of low voices and would
-    give wrong, negative peaks. Codecs of low bitrates preserve some bands only. `align_coherent` weights bands by the
-    variance of their phase from the coherence over 32 ms frames (Hannan and Thomson, Biometrika 58, 1971).
+Delays are samples at the codec's rate, positive if the estimate is late. Waveforms are correlated from 300 Hz on with a
+pre-emphasis of 6 dB an octave: speech coders cut below 80 Hz, which shifts the phase of low voices and would give
+wrong, negative peaks. Codecs of low bitrates preserve some bands only. `align_coherent` weights bands by the variance
+of their phase from the coherence over 32 ms frames (Hannan and Thomson, Biometrika 58, 1971).
 """
 
 from __future__ import annotations

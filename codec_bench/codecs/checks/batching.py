@@ -1,9 +1,8 @@
 """Batches against single clips: other clips, orders and batch sizes.
 
-Conventions
-    Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within
-    1e-4 where codes are equal. Clips are chosen to disagree (`mix_clips`): shortest with longest, silence with
-    speech, and whole frames plus and minus one sample, to detect one frame of leaking padding.
+Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within 1e-4
+where codes are equal. Clips are chosen to disagree (`mix_clips`): shortest with longest, silence with speech, and whole
+frames plus and minus one sample, to detect one frame of leaking padding.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ class BatchingCheck:
     """Differences between clips coded in batches and the same clips coded alone.
 
     Args:
-        frames: how many code frames were compared.
         flips: how many of these frames differ.
         wave: the largest difference of a sample; infinite if the shapes differ.
         differing: indices of clips beyond the tolerances.

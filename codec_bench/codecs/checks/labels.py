@@ -1,9 +1,8 @@
 """Declared facts against sent codes: bitrate, tokens, frame rate, side bits.
 
-Conventions
-    `info` declares a bitrate; each stream its frame rate and cardinality, which give a nominal bitrate. Sent are codes,
-    packets and side information. Packets of whole bytes may exceed the declaration by 10 %, above all on short clips;
-    others may differ by 2 %. A scale and the padding of the last block are allowed for every clip.
+`info` declares a bitrate; each stream its frame rate and cardinality, which give a nominal bitrate. Sent are codes,
+packets and side information. Packets of whole bytes may exceed the declaration by 10 %, above all on short clips;
+others may differ by 2 %. A scale and the padding of the last block are allowed for every clip.
 """
 
 from __future__ import annotations

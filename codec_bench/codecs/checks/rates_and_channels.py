@@ -1,10 +1,9 @@
 """Five seconds of audio at every declared rate and channel count.
 
-Conventions
-    The audio is speech at full scale, a chirp with clicks, other speech, and the first piece again, with gaps of 0.1 s.
-    With two channels, the first piece is in the first, the other speech in the second, the rest in both. The same batch
-    has a part of the first piece alone, and again at -30 dB, to detect codecs that treat short, long, loud or quiet
-    clips differently. A check that fails for several kinds is reported once, for the first.
+The audio is speech at full scale, a chirp with clicks, other speech, and the first piece again, with gaps of 0.1 s.
+With two channels, the first piece is in the first, the other speech in the second, the rest in both. The same batch has
+a part of the first piece alone, and again at -30 dB, to detect codecs that treat short, long, loud or quiet clips
+differently. A check that fails for several kinds is reported once, for the first.
 """
 
 from __future__ import annotations

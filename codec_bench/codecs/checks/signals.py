@@ -1,10 +1,9 @@
 """Output against input: polarity, delay, level, clipping and silence.
 
-Conventions
-    The delay maximises the size of the waveforms' cross-correlation (`alignment.py`), or, below `CORRELATED`, that of
-    the bands that the codec preserves. At least two clips must agree on a delay or sign. Without such bands, envelopes
-    are correlated, accurate to about 5 ms. The level is the median over bands by energy, so missing highs do not
-    matter. A sample is clipped at a magnitude of at least 0.999 where the reference's is below.
+The delay maximises the size of the waveforms' cross-correlation (`alignment.py`), or, below `CORRELATED`, that of the
+bands that the codec preserves. At least two clips must agree on a delay or sign. Without such bands, envelopes are
+correlated, accurate to about 5 ms. The level is the median over bands by energy, so missing highs do not matter. A
+sample is clipped at a magnitude of at least 0.999 where the reference's is below.
 """
 
 from __future__ import annotations

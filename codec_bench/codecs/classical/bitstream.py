@@ -1,9 +1,8 @@
 """Classical codecs by PyAV (FFmpeg) in this process, without files.
 
-Conventions
-    Only payload packets are counted. The decoder derives from `Codes` what a container or call set-up carries once
-    (rate, channels, length, pre-skip, AAC's AudioSpecificConfig). Every item gets a new single-threaded encoder and
-    decoder. Packets at the end that no sample depends on are not sent.
+Only payload packets are counted. The decoder derives from `Codes` what a container or call set-up carries once (rate,
+channels, length, pre-skip, AAC's AudioSpecificConfig). Every item gets a new single-threaded encoder and decoder.
+Packets at the end that no sample depends on are not sent.
 """
 
 from __future__ import annotations
@@ -238,8 +237,6 @@ class RatedCodec(BitstreamCodec):
 
     Args:
         family: the codec's name before the `@`.
-        coder: as for `BitstreamCodec`.
-        facts: other fields of `CodecInfo`.
     """
 
     def __init__(self, family: str, bitrate_bps: int, coder: Coder | None = None, **facts: Any) -> None:

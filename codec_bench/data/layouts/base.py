@@ -59,7 +59,6 @@ class Report:
     """Report on a folder: the recognised layout and the ignored files.
 
     Args:
-        files: the text files that were read.
         unread: text files next to the sound that were not read.
         unlisted: sound files without a text or outside the list.
         absent: names of texts without a sound.

@@ -124,12 +124,10 @@ class FunasrFeature(Feature):
         tokenizer's argument for its vocabulary, and the file.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder in the published layout or its `.pt` file; None for the published weights.
-        model: the registered name.
 
     Raises:
-        MissingExtra: FunASR is not installed. WeightsError: the weights are missing.
+        MissingExtra: FunASR is not installed.
     """
 
     rate_hz = RATE_HZ
@@ -197,7 +195,6 @@ class FrontEnd:
 
     Args:
         wave: the `WavFrontend`, whose settings and normalisation are used.
-        folder: its origin, for messages.
 
     Raises:
         WeightsError: its settings differ from the published ones.

@@ -50,13 +50,11 @@ class SenseVoice(funasr.FunasrFeature):
     time, right after `torch.manual_seed(0)`: the same tokens and text (log-probabilities to 1e-5 of their largest).
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder in the published layout or its `.pt` file; None for the published weights.
         point: `tf32`, `bfloat16`, or None.
 
     Raises:
-        UserError: no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are missing or belong
-            to another model (raised by `load`).
+        MissingExtra: FunASR is not installed.
     """
 
     name = NAME

@@ -122,15 +122,12 @@ class Whisper(PreparedFeature):
     next window (docs/metrics/whisper.md).
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder of a checkpoint of the same kind, in the layout of transformers or CTranslate2; None for the
             published one.
-        model: the registered name.
         point: backend, windows and compute type, joined by `+`.
 
     Raises:
         MissingExtra: faster-whisper is not installed, or cuBLAS 12 when it is loaded for a GPU.
-        UserError: no such model or point. WeightsError: no such weights.
     """
 
     name = "whisper"

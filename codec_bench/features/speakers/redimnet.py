@@ -27,11 +27,7 @@ class ReDimNetB5(SpeakerEncoder):
     implementation: IDRnD/ReDimNet at dd9f519 `ReDimNetWrap`, signal by signal, to 1e-5.
 
     Args:
-        weights: a file in the published layout, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "redimnet-b5"

@@ -19,12 +19,6 @@ class CamPlusPlusSpeaker(FbankEncoder):
 
     Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++", Interspeech 2023. Reference implementation:
     modelscope/3D-Speaker at 09e7806, `speakerlab/bin/infer_sv.py`, signal by signal, to 1e-5.
-
-    Args:
-        device, weights, point: as for the base class.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "campplus"
@@ -49,12 +43,6 @@ class ERes2NetSpeaker(FbankEncoder):
     Paper: Y. Chen et al., "An Enhanced Res2Net with Local and Global Feature Fusion for Speaker Verification",
     Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806, `speakerlab/bin/infer_sv.py`, signal
     by signal, to 1e-5. CV3-Eval contains the same network and names this checkpoint.
-
-    Args:
-        device, weights, point: as for the base class.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "eres2net"

@@ -50,7 +50,7 @@ class WavlmBasePlusSv(WavlmSv):
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
 
     Raises:
-        WeightsError: the checkpoint is missing, or is another model's. UserError: no such precision.
+        WeightsError: the checkpoint is missing, or is another model's.
     """
 
     name = "wavlm-base-plus-sv"

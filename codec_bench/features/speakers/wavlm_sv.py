@@ -49,9 +49,6 @@ class WavlmLargeSv(WavlmSv):
     Args:
         weights: a file in the layout of the published `wavlm_large_finetune.pth`, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "wavlm-large-sv"

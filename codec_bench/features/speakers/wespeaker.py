@@ -20,12 +20,6 @@ class WespeakerResnet34(FbankEncoder):
     Paper: H. Wang et al., "WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP
     2023. Reference implementation: wenet-e2e/wespeaker at dfa7419, `Speaker.extract_embedding`, signal by signal, to
     1e-5.
-
-    Args:
-        device, weights, point: as for the base class.
-
-    Raises:
-        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "wespeaker-resnet34"

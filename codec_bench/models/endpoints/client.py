@@ -56,7 +56,6 @@ class Client(RetryPolicy):
     """A client of one service.
 
     Args:
-        base_url: the URL that every path is appended to.
         patience, timing: as `RetryPolicy`.
 
     Raises:

@@ -33,7 +33,6 @@ class RequestGate:
 
     Args:
         ceiling: the maximum of the limit.
-        clock, sleep: injectable for tests.
 
     Attributes:
         limit: how many requests may be in flight now.

@@ -63,7 +63,6 @@ class Plot:
             `time`.
         doubts: findings of its systems' checks.
         excluded: how many points are in the table only.
-        heads, rows: its table.
     """
 
     kind: Literal["rate", "systems", "groups", "time"]

@@ -42,7 +42,6 @@ class Tables:
     """The data of tables and plots of runs side by side.
 
     Args:
-        sets: the name of each run's data.
         protocols: of the metrics of each run, as in the columns.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
         entries: of the summaries, by system and column; None if not measured, or with other protocol or data.

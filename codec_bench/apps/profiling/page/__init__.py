@@ -6,10 +6,9 @@ Which file to open
     `figures.js`       line plots; `codebooks.js` plots of codebooks; `language.js` of token statistics.
     `probes.js`        plots of probes; `listen.js` the players; `profile.js` starts everything.
 
-Conventions
-    The file opens from disk and loads nothing. Security policy, style, plots and player are those of a run's page, and
-    the script's data has its layout: codecs are its systems, named by position. Text from data is hostile: the template
-    escapes it, and scripts set it as text.
+The file opens from disk and loads nothing. Security policy, style, plots and player are those of a run's page, and the
+script's data has its layout: codecs are its systems, named by position. Text from data is hostile: the template escapes
+it, and scripts set it as text.
 """
 
 from __future__ import annotations
