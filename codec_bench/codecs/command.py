@@ -7,7 +7,6 @@ declared headers.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_o
 from codec_bench.codecs.embedded_speech import embedded_clip
 from codec_bench.messages.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
-from codec_bench.workers.programs import filled, last_words, run_program, write_pcm
+from codec_bench.workers.programs import filled, last_words, programs_hash, run_program, write_pcm
 
 _LONGEST_DELAY_S = 0.5
 _EARLIEST_S = 0.05
@@ -57,8 +56,8 @@ class CommandCodec(Codec):
         self._bitrate_bps = bitrate_of(self._file, self._path, bitrate_bps)
         self._measured: dict[int, int] = {}
         point = "" if bitrate_bps is None else f"@{bitrate_bps / 1000:g}"
-        # The file determines the codec, as weights do a network. So its hash is recorded as the weights.
-        content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
+        # File and programs determine the codec, as weights do a network. So their hash is recorded as the weights.
+        content = programs_hash(self._path, (self._file.encoder, self._file.decoder))
         self.info = CodecInfo(
             name=f"{self._path.stem}{point}",
             sample_rates_hz=self._file.sample_rates_hz,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +14,7 @@ from codec_bench.config import fit, load_yaml
 from codec_bench.messages.errors import UserError
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
-from codec_bench.workers.programs import PLACEHOLDER, filled, find_program, run_program, write_pcm
+from codec_bench.workers.programs import PLACEHOLDER, filled, find_program, programs_hash, run_program, write_pcm
 
 _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 
@@ -51,7 +50,7 @@ class CommandMetric(ItemMetric):
     """A metric computed by the program that a YAML file names.
 
     A program that fails, exceeds its time or prints no number gives a `failed` score with the reason. The protocol has
-    the hash of the file.
+    the hash of the file, and of a program and scripts of the user's.
 
     Raises:
         UserError: the file does not fit its layout, or there is no such program.
@@ -74,7 +73,7 @@ class CommandMetric(ItemMetric):
             raise UserError("value_groups", path=path, groups=groups)
         self._program = find_program(held.program[0], self._path, "metric")
         self.name, self.rate_hz, self.unit, self.paper = self._path.stem, held.rate_hz, held.unit, held.paper
-        self.protocol = f"{self.name}/command-{hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]}"
+        self.protocol = f"{self.name}/command-{programs_hash(self._path, (held.program,))}"
         mine: Any = self
         mine.kind, mine.higher_is_better, mine.range = held.kind, held.higher_is_better, held.range
 

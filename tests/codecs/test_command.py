@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -14,9 +15,11 @@ import pytest
 import yaml
 from refusals import Containing, refuses
 
+from codec_bench import evaluate
 from codec_bench.codecs import has_codec, load_codec
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.command import CommandCodec
+from codec_bench.messages.errors import RunMismatch
 from codec_bench.types import Audio
 
 RATE_HZ = 16000
@@ -369,6 +372,64 @@ def test_a_file_is_a_name(declare, tmp_path, monkeypatch, rng):
         load_codec("./coarse.yaml", weights="here")
     declare(bitrate_bps=128000, header_bytes=0)
     assert load_codec("./coarse.yaml").info.weights != plain.info.weights  # another file: another codec
+
+
+def test_a_program_or_script_that_was_built_again_is_another_codec_and_a_copy_is_the_same(tmp_path):
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "encode").write_text("#!/bin/sh\ncp $1 $2\n")
+    (folder / "encode").chmod(0o755)
+    (folder / "decode.py").write_text("import shutil, sys, helper\nshutil.copy(*sys.argv[1:])\n")
+    (folder / "helper.py").write_text("K = 1\n")
+    document = {
+        "version": 1, "encoder": ["./encode", "{input}", "{output}"],
+        "decoder": [sys.executable, "{folder}/decode.py", "{input}", "{output}", "--log={folder}/log.txt"],
+        "sample_rates_hz": [RATE_HZ], "delay_samples": 0,
+    }  # fmt: skip
+    (folder / "own.yaml").write_text(yaml.safe_dump(document))
+    weights = lambda where=folder: CommandCodec(where / "own.yaml").info.weights  # noqa: E731
+    seen = [weights()]
+    for name, content in (
+        ("encode", "#!/bin/sh\ncat $1 > $2\n"),
+        ("decode.py", "import helper\n"),
+        ("helper.py", "K = 2"),
+    ):
+        (folder / name).write_text(content)
+        seen.append(weights())
+    assert len(set(seen)) == 4
+    (folder / "log.txt").write_text("what the decoder wrote")
+    shutil.copytree(folder, tmp_path / "copy")
+    os.utime(tmp_path / "copy" / "encode")
+    assert weights() == weights(tmp_path / "copy") == seen[-1]
+
+
+def test_installed_programs_are_known_by_their_names_alone(tmp_path):
+    program = ["cp", "{input}", "{output}"]
+    document = {"version": 1, "encoder": program, "decoder": program, "sample_rates_hz": [8000], "delay_samples": 0}
+    path = tmp_path / "copies.yaml"
+    path.write_text(yaml.safe_dump(document))
+    content = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    assert CommandCodec(path).info.weights == f"copies.yaml {content}"
+
+
+def test_a_run_does_not_continue_with_a_program_that_was_built_again(tmp_path):
+    encoder = tmp_path / "encode"
+    encoder.write_text("#!/bin/sh\ncp $1 $2\n")
+    encoder.chmod(0o755)
+    document = {
+        "version": 1, "encoder": ["./encode", "{input}", "{output}"], "decoder": ["cp", "{input}", "{output}"],
+        "sample_rates_hz": [RATE_HZ], "delay_samples": 0,
+    }  # fmt: skip
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(document))
+    requested = {
+        "codec": str(tmp_path / "own.yaml"), "data": "embedded", "metrics": "si_sdr", "limit": 1, "page": False,
+        "workers": 1, "check": False,
+    }  # fmt: skip
+    evaluate(out=tmp_path / "run", **requested).close()
+    evaluate(out=tmp_path / "run", **requested).close()
+    encoder.write_text("#!/bin/sh\ncat $1 > $2\n")
+    with pytest.raises(RunMismatch):
+        evaluate(out=tmp_path / "run", **requested)
 
 
 def test_options_stand_above_the_file(declare, rng):

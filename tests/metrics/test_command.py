@@ -52,6 +52,11 @@ def test_the_number_is_the_programs(metric):
     assert build_metric(metric(more="")).compute([ITEM])[0].value == 3  # the last number, where the file names none
 
 
+def test_a_script_that_has_changed_has_another_protocol(metric):
+    first, second = build_metric(metric()), build_metric(metric(SNR + "# changed"))
+    assert first.protocol != second.protocol and build_metric(metric()).protocol == first.protocol
+
+
 FAILURES = {
     "import sys; sys.exit('no licence found')": r"ended with exit status 1: no licence found",
     "print('n/a')": r"wrote no number that fits",
