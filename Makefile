@@ -32,7 +32,7 @@ demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	@echo "16,500 tests: 8 to 12 minutes on two cores. 'make test-core' takes two to three."
+	@echo "16,500 tests: 8 to 12 minutes on two cores. 'make test-core' takes two."
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The rooms of the core, without networks, models, pages in a browser, documentation and the files that take longest.
