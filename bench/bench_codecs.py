@@ -3,11 +3,9 @@
     python bench/bench_codecs.py                                             16 utterances; reduced DAC and Mimi
     python bench/bench_codecs.py --full --utterances 2000 --device cuda:0    models in their published size, on a GPU
 
-The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own
-budget of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its
-waves agree within 1e-4, or the codec has no rows and the bench fails. transformers computes in float32, as ours does;
-on a GPU it is also timed as it comes, with convolutions in TF32, and the frames that have other codes then are counted.
-The floor: as many seconds without a single one of padding, in batches of the same budget. Weights are noise.
+The baseline is ours, one by one. Batches are sorted by length, up to the codec's budget of padded seconds. A variant
+with other codes or waves has no rows and fails the bench. transformers computes in float32; on a GPU it is also timed
+with its default, convolutions in TF32. Floor: as many seconds without padding. Weights are noise.
 """
 
 from __future__ import annotations
@@ -25,8 +23,6 @@ from codec_bench.codecs import load_codec
 from codec_bench.networks.precision import computing
 
 NAMES = ("encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb")
-PEERS = ("encodec", "dac", "mimi")
-"""Families that transformers has too."""
 
 
 def ours(codec: Any, items: Sequence[Audio], groups: Sequence[Sequence[int]]) -> tuple[list[Codes], list[Audio]]:
@@ -49,10 +45,9 @@ def transformers(codec: Any, items: Sequence[Audio]) -> tuple[list[list[np.ndarr
     """transformers' own class, one by one: codes `(codebooks, frames)` and waves."""
     net, family = codec._net, type(codec._net).__name__
     hop = {"EncodecModel": 1, "MimiModel": 1920}.get(family) or net.config.hop_length
-    bits = 11 if family == "MimiModel" else 10
-    codebooks = round(codec.info.nominal_bitrate_bps / codec.info.frame_rate_hz) // bits
-    kbps = codec.info.nominal_bitrate_bps / 1000
-    options = {"EncodecModel": {"bandwidth": kbps}, "MimiModel": {"num_quantizers": codebooks}}
+    bitrate_bps = codec.info.nominal_bitrate_bps
+    codebooks = round(bitrate_bps / codec.info.frame_rate_hz) // (11 if family == "MimiModel" else 10)
+    options = {"EncodecModel": {"bandwidth": bitrate_bps / 1000}, "MimiModel": {"num_quantizers": codebooks}}
     codes, waves = [], []
     for item in items:
         filled = np.pad(item.samples, ((0, 0), (0, -item.num_samples % hop)))[None]
@@ -81,19 +76,20 @@ def measure(name: str, options: Options) -> Rows:
         "one by one": partial(ours, codec, items, singly),
         "batched": partial(ours, codec, items, groups),
         "floor": partial(ours, codec, even, batches([item.duration_s for item in even], codec.batch_s)),
+        "transformers one by one": partial(transformers, codec, items),
     }
     with computing(options.device, "float32"):
         base = as_arrays(*calls["one by one"]())
-        agreement = {"batched": codes_and_waves(*as_arrays(*calls["batched"]()), base), "floor": "no padding"}
-        if name.startswith(PEERS):
+        agreement = {
+            "batched": codes_and_waves(*as_arrays(*calls["batched"]()), base),
+            "floor": "no padding",
             # DAC's decoder may make 8 samples fewer.
-            agreement["transformers one by one"] = codes_and_waves(*transformers(codec, items), base, fewer_samples=8)
-            calls["transformers one by one"] = partial(transformers, codec, items)
-            if options.device != "cpu":
-                add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
-        size = "published" if full else "reduced"
-        where = f"{options.threads} threads, {options.device}"
-        note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {where}, random weights"
+            "transformers one by one": codes_and_waves(*calls["transformers one by one"](), base, fewer_samples=8),
+        }
+        if options.device != "cpu":
+            add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
+        note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {'published' if full else 'reduced'} size, "
+        note += f"{options.threads} threads, {options.device}, random weights"
         about = {"n": len(items), "repeats": options.repeats, "device": options.device}
         return race(f"encode and decode, {name}", calls, **about, note=note, agreement=agreement)
 
@@ -103,5 +99,5 @@ def measure(name: str, options: Options) -> Rows:
     codecs=NAMES, utterances=16, full=False, repeats=3, threads=cores(), device="cpu",
 )  # fmt: skip
 def main(options: Options) -> Cases:
-    """Measure the requested codecs."""
+    """Every requested codec."""
     return each(options.codecs, partial(measure, options=options))

@@ -2,8 +2,8 @@
 
     python bench/bench_device.py [--utterances 6000]
 
-The real scheduler, plan, batches and record run; stages cost what their newest rows of a GPU say. The lower end takes
-rows of committed code and estimates from FLOPs and bytes elsewhere, the upper end every row.
+Scheduler, plan, batches and record are real. A stage costs what its newest row of a GPU says: of committed code, or
+else what its FLOPs and bytes say, in one variant; of any code in the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(options: Options) -> Cases:
             result = simulated_device.simulate(simulated_device.Run(options.utterances, precision))
             if (result.items, result.failed) != (options.utterances, 0):
                 raise SystemExit(f"{result.items} of {options.utterances} utterances ended, {result.failed} failed")
-            values = {"s": result.wall_s * 1e5 / options.utterances, "busy share": result.busy}
+            values = {"s": result.wall_s * 1e5 / options.utterances}
             costs = hashlib.sha256(simulated_device.COSTS_FILE.read_bytes()).hexdigest()[:10]
             note = f"virtual clock, {options.utterances} utterances and in proportion; start not included"
             note += f"; stage costs {costs}"

@@ -2,9 +2,8 @@
 
     python bench/bench_dnsmos.py [--recordings DIR] [--seconds 10 60] [--threads all 1] [--repeats 5]
 
-Two races: both free to use every core (speechmos as it ships), and both on one thread. Over clips of each length, cut
-from the recordings one after the other, and over all recordings as they are. Without recordings: the embedded speech.
-The floor of the networks is measured by `gpu_stages.py`.
+Both use every core (speechmos by default), then both one thread: over a clip of each length and over all recordings,
+or the embedded speech. `gpu_stages.py` measures the floor.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from common import Cases, Options, bench, clips, cores, race, worst
+from common import RATE_HZ, Cases, Options, bench, clips, cores, race, worst
 
 from codec_bench.features import load_feature
 
-RATE = 16_000
 SCORES = ("sig", "bak", "ovrl", "p808")
-TOLERANCE = 1e-4
 
 
 def speechmos(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str, float]]]:
@@ -37,7 +34,7 @@ def speechmos(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str
         options.intra_op_num_threads = threads
         model.onnx_sess = onnxruntime.InferenceSession(folder / "sig_bak_ovr.onnx", options)
         model.p808_onnx_sess = onnxruntime.InferenceSession(folder / "model_v8.onnx", options)
-    return lambda signals: [{k: float(v) for k, v in model(x, RATE, False).items()} for x in signals]
+    return lambda signals: [{k: float(v) for k, v in model(x, RATE_HZ, False).items()} for x in signals]
 
 
 def ours(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str, float]]]:
@@ -47,7 +44,7 @@ def ours(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str, flo
         if threads is not None:
             os.environ["OMP_NUM_THREADS"] = str(threads)
         feature = load_feature("dnsmos")
-        feature.compute([np.zeros(RATE, np.float32)])
+        feature.compute([np.zeros(RATE_HZ, np.float32)])
     return feature.compute
 
 
@@ -58,8 +55,8 @@ def ours(threads: int | None) -> Callable[[list[np.ndarray]], list[dict[str, flo
 def main(options: Options) -> Cases:
     """Each length and all recordings, with each number of threads."""
     _, recordings = clips(options.recordings)
-    speech = np.concatenate([signal for signal in recordings if signal.size > RATE])
-    cases = {f"{seconds:g} s": [np.resize(speech, round(seconds * RATE))] for seconds in options.seconds}
+    speech = np.concatenate([signal for signal in recordings if signal.size > RATE_HZ])
+    cases = {f"{seconds:g} s": [np.resize(speech, round(seconds * RATE_HZ))] for seconds in options.seconds}
     cases[f"{len(recordings)} recordings"] = recordings
     for threads in options.threads:
         used = cores() if threads == "all" else 1
@@ -67,9 +64,9 @@ def main(options: Options) -> Cases:
         for case, signals in cases.items():
             expected, actual = theirs(signals), mine(signals)
             pairs = zip(expected, actual, strict=True)
-            apart = worst(((e[f"{n}_mos"], f[n]) for e, f in pairs for n in SCORES), TOLERANCE, case)
-            calls = {"speechmos": partial(theirs, signals), "codec-bench": partial(mine, signals)}
-            calls = {f"{name}, {threads} threads": call for name, call in calls.items()}
-            agreement = {f"codec-bench, {threads} threads": f"max abs diff {apart:.1e}"}
+            apart = worst(((e[f"{n}_mos"], f[n]) for e, f in pairs for n in SCORES), 1e-4, case)
+            name = f"codec-bench, {threads} threads"
+            calls = {f"speechmos, {threads} threads": partial(theirs, signals), name: partial(mine, signals)}
+            agreement = {name: f"max abs diff {apart:.1e}"}
             note = f"{sum(f['windows'] for f in actual)} windows, {used} threads"
             yield race(case, calls, n=len(signals), repeats=options.repeats, warmup=0, note=note, agreement=agreement)

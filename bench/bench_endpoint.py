@@ -1,10 +1,9 @@
 """Requests to a local chat endpoint of 200 ms and 64 slots, against the ideal.
 
-The endpoint runs in a separate process and answers 429 to whoever comes while its slots are taken. Ideal: requests
-over slots times latency. Every answer is checked against its question. With sound the client's work is most of the time
-on a busy machine: rows say its CPU time and the load when they began.
-
     python bench/bench_endpoint.py [--requests 1000] [--latency 0.2] [--repeats 3]
+
+The endpoint is a separate process and answers 429 while its slots are taken. Ideal: requests over slots times
+latency. Every answer is checked against its question.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 import numpy as np
-from common import Cases, Options, bench, row, served
+from aiohttp import web
+from common import RATE_HZ, Cases, Options, bench, row
 
 from codec_bench import Audio, Message, Request
 from codec_bench.audio.clip import Clip
@@ -28,43 +28,34 @@ from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.models import load_model
 
 SLOTS = 64
-SOUND_S, RATE = 5.0, 16_000
+SOUND_S = 5.0
 
 
-def serve(port: multiprocessing.Queue, latency_s: float, slots: int) -> None:
-    """A chat endpoint that says the last text of a request again, after a while."""
+def serve(port: multiprocessing.Queue, latency_s: float) -> None:
+    """A chat endpoint that repeats the last text of a request after a while."""
     busy = 0
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def complete(request: web.Request) -> web.Response:
         nonlocal busy
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-                if head.startswith("get "):  # what the service says of its model, and this one says nothing
-                    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-                    continue
-                body = await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
-                if busy >= slots:
-                    status, answer = "429 Too Many Requests", {"error": {"message": "no slot is free"}}
-                else:
-                    busy += 1
-                    await asyncio.sleep(latency_s)
-                    busy -= 1
-                    content = json.loads(body)["messages"][-1]["content"]
-                    text = content if isinstance(content, str) else content[-1]["text"]
-                    choice = {"message": {"content": text}, "finish_reason": "stop"}
-                    usage = {"prompt_tokens": 9, "completion_tokens": 3}
-                    status, answer = "200 OK", {"choices": [choice], "usage": usage}
-                data = json.dumps(answer).encode()
-                head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-                writer.write(head.encode() + data)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+        body = await request.read()
+        if busy >= SLOTS:
+            return web.json_response({"error": {"message": "no slot is free"}}, status=429)
+        busy += 1
+        await asyncio.sleep(latency_s)
+        busy -= 1
+        content = json.loads(body)["messages"][-1]["content"]
+        text = content if isinstance(content, str) else content[-1]["text"]
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}})
 
     async def main() -> None:
-        server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=1 << 26)
-        port.put(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
+        application = web.Application(client_max_size=1 << 26)
+        application.router.add_post("/v1/chat/completions", complete)
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port.put(runner.addresses[0][1])
+        await asyncio.Event().wait()
 
     asyncio.run(main())
 
@@ -74,7 +65,7 @@ def questions(folder: Path, count: int, sound: bool = True) -> list[Request]:
     rng = np.random.default_rng(0)
     files = [folder / f"{n}.flac" for n in range(10 if sound else 0)]
     for file in files:
-        write_flac(file, Audio(rng.normal(0, 0.1, int(SOUND_S * RATE)).astype(np.float32), RATE))
+        write_flac(file, Audio(rng.normal(0, 0.1, int(SOUND_S * RATE_HZ)).astype(np.float32), RATE_HZ))
     clips = [(Clip(str(file)),) for file in files] or [()]
     turns = [Message("user", (*clips[n % len(clips)], f"question {n}")) for n in range(count)]
     return [Request(f"q{n}", (turn,)) for n, turn in enumerate(turns)]
@@ -101,8 +92,11 @@ async def ask(base_url: str, requests: list[Request]) -> tuple[float, int]:
 def main(options: Options) -> Cases:
     """Questions in words, and with sound."""
     ideal = options.requests / SLOTS * options.latency
-    with tempfile.TemporaryDirectory() as folder, served(serve, options.latency, SLOTS) as port:
-        url = f"http://127.0.0.1:{port}/v1"
+    context = multiprocessing.get_context("spawn")
+    port = context.Queue()
+    context.Process(target=serve, args=(port, options.latency), daemon=True).start()
+    url = f"http://127.0.0.1:{port.get()}/v1"
+    with tempfile.TemporaryDirectory() as folder:
         for kind, sound in (("words", False), ("5 s of sound", True)):
             requests = questions(Path(folder), options.requests, sound)
             asyncio.run(ask(url, requests[: 2 * SLOTS]))

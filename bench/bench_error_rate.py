@@ -2,16 +2,15 @@
 
     python bench/bench_error_rate.py
 
-20,000 utterances of 450,000 words, drawn from a vocabulary of 20,000 with Zipf's frequencies, a tenth of the words
-wrong, not normalised on either side; and as many utterances of as many Chinese characters, drawn from 3,500, counted by
-characters and as `mixed` (for which jiwer gets the characters with spaces between them). The floor is the alignment
-alone, of items that are numbers already.
+20,000 utterances of 450,000 words by Zipf's law, a tenth of them wrong, not normalised; and as many Chinese characters,
+as `char` and as `mixed` (for jiwer with spaces between them). Floor: the alignment of items that are numbers already.
 """
 
 from __future__ import annotations
 
 import random
 from functools import partial
+from operator import attrgetter
 
 import jiwer
 import numpy as np
@@ -28,6 +27,7 @@ CASES = (
     ("mixed, Chinese", "mixed", jiwer.process_words, True),
 )
 """Name of the row, unit, jiwer's function, whether the text is Chinese."""
+as_tuple = attrgetter("hits", "substitutions", "deletions", "insertions")
 
 
 def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str], list[str]]:
@@ -56,20 +56,13 @@ def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str
     return references, estimates
 
 
-def as_tuple(counts: object) -> tuple[int, int, int, int]:
-    """Hits, substitutions, deletions, insertions of a result of either side."""
-    return counts.hits, counts.substitutions, counts.deletions, counts.insertions
-
-
 @bench("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy", words=450_000, utterances=20_000, repeats=7)
 def main(options: Options) -> Cases:
     """Every unit."""
     corpora = {chinese: corpus(options.words, options.utterances, chinese) for chinese in (False, True)}
     for case, unit, process, chinese in CASES:
         references, estimates = corpora[chinese]
-        theirs = (references, estimates)
-        if unit == "mixed":
-            theirs = tuple([" ".join(text) for text in texts_of_one] for texts_of_one in theirs)
+        theirs = [[" ".join(text) if unit == "mixed" else text for text in texts] for texts in (references, estimates)]
         ours = partial(error_rate, reference=references, estimate=estimates, unit=unit, normaliser="none")
         if as_tuple(ours()) != as_tuple(process(*theirs)):
             raise SystemExit(f"{case}: not jiwer's counts of the corpus")

@@ -1,14 +1,10 @@
 """An evaluation against a plain script that scores one utterance at a time.
 
-The script calls pesq, pystoi, speechmos and jiwer.
-
-Both are whole processes over the same files: references and reconstructions by Opus at 12 kbps on disk, transcripts
-recognised beforehand (the script reads them from a file, ours from its feature cache), PESQ, STOI, DNSMOS and the word
-error rate. Ours also computes intervals and writes its record and its page. The recordings by three codecs show the
-speed after the start. Floor: the workers' busy time over their number, which is the metrics' own work divided over both
-cores without a gap.
-
     python bench/bench_evaluate.py [--recordings DIR] [--repeats 3]
+
+The script calls pesq, pystoi, speechmos and jiwer. Both are processes over the same files: references, reconstructions
+and their transcripts (the script reads a file, ours its feature cache). Ours also computes intervals and writes its
+record and its page. Floor: the workers' busy time over their number.
 """
 
 from __future__ import annotations
@@ -20,13 +16,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import Cases, Options, Rows, bench, interleaved, ranked, worst, write_manifest
+
+from codec_bench import Audio, open_run, score
+from codec_bench.audio.encode import write_flac
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.adapt import reconstruct
+from codec_bench.data import open_source
 
 PLAIN = """
 import json, sys
@@ -60,18 +61,11 @@ wer = jiwer.process_words(references, hypotheses).wer if references else None
 json.dump({"rows": rows, "wer": wer}, open(sys.argv[2], "w"), default=float)
 """
 OPUS = ["opus-12k"]
-SAME = 1e-4
-"""How far numbers of the same definition may lie from the plain script's."""
+SAME = 1e-4  # the greatest difference of scores from the plain script's
 
 
 def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
     """Reconstructions, transcripts and the manifest that both sides read."""
-    from codec_bench import Audio, score
-    from codec_bench.audio.encode import write_flac
-    from codec_bench.codecs import load_codec
-    from codec_bench.codecs.adapt import reconstruct
-    from codec_bench.data import open_source
-
     items = []
     for name in codecs:
         codec = load_codec(name)
@@ -83,34 +77,27 @@ def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
             items.append({"id": f"{sample.id}-{name}", **fields, "estimate": str(target)})
     write_manifest(folder / "manifest.jsonl", items)
     os.environ["CODEC_BENCH_CACHE"] = str(folder / "transcripts")
-    run_of_words = score(
+    run = score(
         generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics="wer[pocketsphinx]",
         out=folder / "recognised", page=False,
     )  # fmt: skip
-    with closing(run_of_words) as run:
-        transcripts = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
+    transcripts = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
     write_manifest(folder / "with_words.jsonl", ({**item, "hypothesis": transcripts.get(item["id"])} for item in items))
 
 
 def ours(folder: Path) -> None:
     """Our command, with the transcripts in its cache and nothing else."""
-    for left in ("run", "cache"):
-        shutil.rmtree(folder / left, ignore_errors=True)
+    for previous in ("run", "cache"):
+        shutil.rmtree(folder / previous, ignore_errors=True)
     shutil.copytree(folder / "transcripts", folder / "cache")
     command = ["codec-bench", "score", "--generated", folder / "generated", "--data", folder / "manifest.jsonl"]
+    command += ["--metrics", "pesq_wb,stoi,dnsmos,wer[pocketsphinx]", "--out", folder / "run"]
     environment = {**os.environ, "CODEC_BENCH_CACHE": str(folder / "cache")}
-    words = [*map(str, command), "--metrics", "pesq_wb,stoi,dnsmos,wer[pocketsphinx]", "--out", str(folder / "run")]
-    subprocess.run(words, env=environment, capture_output=True, check=True)
-
-
-def plain(folder: Path) -> None:
-    """The plain script."""
-    words = [sys.executable, "-c", PLAIN, folder / "with_words.jsonl", folder / "plain.json"]
-    subprocess.run(words, capture_output=True, check=True)
+    subprocess.run(command, env=environment, capture_output=True, check=True)
 
 
 def compare(scores: dict[tuple[str, str], float | None], wer: float | None, plain: dict[str, Any]) -> str:
-    """Distance of our scores from the script's; stops where it is too far."""
+    """Distance of our scores from the script's; stops if it is too large."""
     pairs: list[tuple[float, float]] = []
     for theirs in plain["rows"]:
         values = {metric: theirs[metric] for metric in ("pesq_wb", "stoi")}
@@ -129,9 +116,7 @@ def compare(scores: dict[tuple[str, str], float | None], wer: float | None, plai
 
 
 def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> Rows:
-    """Compares every number of both sides; raises where they disagree."""
-    from codec_bench import open_run
-
+    """Compare every number of both sides; return the rows."""
     run = open_run(folder / "run")
     scores = {(s.id, s.metric): s.value for s in run.scores()}
     summary = json.loads((folder / "run" / "summary.json").read_text())["systems"]["generated"]["metrics"]
@@ -153,6 +138,8 @@ def main(options: Options) -> Cases:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             prepare(folder, data, codecs)
-            calls = {"plain script": partial(plain, folder), "codec-bench": partial(ours, folder)}
+            words = [sys.executable, "-c", PLAIN, folder / "with_words.jsonl", folder / "plain.json"]
+            plain = partial(subprocess.run, words, capture_output=True, check=True)
+            calls = {"plain script": plain, "codec-bench": partial(ours, folder)}
             # After the first set, everything that is read or compiled once has been.
             yield judge(name, folder, interleaved(calls, repeats=options.repeats, warmup=int(name == "embedded")))

@@ -2,10 +2,9 @@
 
     python bench/bench_metrics.py [--metrics stoi utmos] [--repeats 1]
 
-Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first
-call that loads and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on
-this machine is skipped, and so is one that reads no audio. `bench/table.py` writes the newest numbers to
-`codec_bench/metrics/costs.csv`.
+Each metric of `load_metric` scores the embedded speech with a little noise, after a first call that loads and
+compiles. Metrics of texts take Whisper tiny.en. A metric without its weights here is skipped, and so is one that reads
+no sound. `bench/table.py` writes the newest numbers to `codec_bench/metrics/costs.csv`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,9 @@ from codec_bench.metrics import REGISTRY
 
 Scorer = Callable[..., Sequence[Mapping[str, Score]]]
 RECOGNISER = "whisper-tiny.en"
-FIRST = 8
-"""Clips of the first call, which is not timed."""
-NO_SOUND = ("bitrate",)
-"""Metrics that read no sound."""
-NO_WORDS = ("hallucinated",)
-"""Metrics that have a value only where the reference says nothing."""
+FIRST = 8  # clips of the first call, which is not timed
+NO_SOUND, NO_WORDS = "bitrate", "hallucinated"
+"""The metric that reads no sound, and the one that needs references without words."""
 
 
 def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
@@ -41,11 +37,7 @@ def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
 
 
 def loaded(name: str) -> tuple[str, Scorer]:
-    """A metric, with a recogniser if it needs one, and the name of this form.
-
-    Raises:
-        UserError: its weights or its package are not on this machine.
-    """
+    """A metric, with a recogniser if it needs one, and the name of this form."""
     try:
         return name, load_metric(name, device="cpu")
     except UserError as error:
@@ -67,9 +59,9 @@ def main(options: Options) -> Cases:
     text = [sample.text for sample in samples]
     hours = sum(sound.duration_s for sound in estimate) / 3600
     for name in options.metrics:
-        if name in NO_SOUND:
+        if name == NO_SOUND:
             continue
-        texts = [""] * len(text) if name in NO_WORDS else text
+        texts = [""] * len(text) if name == NO_WORDS else text
         inputs = {"estimate": estimate, "reference": reference, "text": texts, "language": "en"}
         first_inputs = {key: value[:FIRST] if isinstance(value, list) else value for key, value in inputs.items()}
         try:

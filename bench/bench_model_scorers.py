@@ -3,14 +3,13 @@
     python bench/bench_model_scorers.py [--full] [--utterances N] [--mean-s 7.42] [--loop N] [--device cuda:0]
         [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi] [--backend ct2|torch]
 
-The utterances are embedded speech with the lengths of LibriSpeech's test-clean, or with another mean (`--mean-s`;
-Seed-TTS's English set has 1,088 of 4.7 s). WER is by Whisper-large-v3, the similarity by WavLM-large. Weights are
-random: with `--full` in the published architectures, otherwise in reduced ones. DNSMOS is always the real one.
+The utterances are embedded speech with the lengths of LibriSpeech's test-clean, scaled to `--mean-s`. WER is by
+Whisper-large-v3, the similarity by WavLM-large. Weights are random, DNSMOS's apart, in reduced architectures or, with
+`--full`, in the published ones.
 
-The loop has the same models, weights and precision on the same device. It takes one utterance at a time and reads its
-files anew for every scorer: faster-whisper's `transcribe`, this project's networks with one signal, and the packages
-speechmos, pesq and pystoi. On a part of the corpus (`--loop`) its time is extrapolated by seconds of audio. All its
-scores are compared with the engine's. `gpu_stages.py` measures each network and its floor.
+The loop has the same models, weights, precision and device. It reads and scores one utterance at a time with
+faster-whisper, this project's networks, speechmos, pesq and pystoi. Its time on a part of the corpus (`--loop`) is
+extrapolated by seconds of audio. All its scores are compared. `gpu_stages.py` measures each network and its floor.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ import numpy as np
 import reduced_scorers
 import soundfile
 import torch
-from common import MEAN_S, Cases, Options, bench, cores, ranked, utterances, worst, write_manifest
-from whisper_folder import GREEDY, SIZES, write
+from common import MEAN_S, RATE_HZ, Cases, Options, bench, cores, ranked, utterances, worst, write_manifest
+from whisper_folder import GREEDY, SIZES, TOKENS, write
 
 from codec_bench import Audio, score
 from codec_bench.audio.encode import write_flac
@@ -42,17 +41,12 @@ from codec_bench.features.utmos import Utmos
 from codec_bench.metrics.sim import cosine_of
 from codec_bench.text.rules import get_rule
 
-RATE_HZ = 16_000
-TOKENS = 26
-"""Of a transcript, as many as test-clean's 20 words take on average."""
-REDUCED = reduced_scorers.__file__
 SCORERS = ("wer", "sim", "utmos", "dnsmos")
 TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-3, "stoi": 1e-4}
-"""Greatest differences in float32; in half precision a loop of one is no reference, and only the times count."""
+"""Greatest differences in float32; half precision has no reference, and only its times count."""
 PARTS = ("sig", "bak", "ovrl", "p808")
 Item = dict[str, str]
-Step = Callable[[Item], list[float]]
-"""Scores one utterance, as other toolkits do it."""
+Step = Callable[[Item], list[float]]  # scores one utterance, as other toolkits do it
 
 
 def corpus(folder: Path, count: int, mean_s: float) -> list[Item]:
@@ -73,7 +67,7 @@ def corpus(folder: Path, count: int, mean_s: float) -> list[Item]:
 
 
 def point(precision: str, backend: str = "ct2") -> str:
-    """What stands behind the name of a network of that precision."""
+    """The suffix of the name of a network of that precision."""
     parts = [name for name in (precision, backend) if name not in ("float32", "ct2")]
     return f"@{'+'.join(parts)}" if parts else ""
 
@@ -93,11 +87,11 @@ def checkpoints(folder: Path, options: Options, scorers: list[str]) -> tuple[dic
         held[f"whisper-large-v3{point(options.precision, options.backend)}"] = {"weights": str(checkpoint)}
     if options.full and "sim" in scorers:
         files["sim"] = str(folder / "wavlm_large_finetune.pth")
-        torch.save({"model": reduced_scorers.FullSpeaker()._network().state_dict()}, files["sim"])
+        torch.save({"model": reduced_scorers.RandomSpeaker(full=True)._network().state_dict()}, files["sim"])
         held[f"wavlm-large-sv{point(options.precision)}"] = {"weights": files["sim"]}
     if options.full and "utmos" in scorers:
         files["utmos"] = str(folder / "utmos22_strong.pt")
-        torch.save(reduced_scorers.FullUtmos()._network().state_dict(), files["utmos"])
+        torch.save(reduced_scorers.RandomUtmos(full=True)._network().state_dict(), files["utmos"])
         held[f"utmos{point(options.precision)}"] = {"weights": files["utmos"]}
     return files, held
 
@@ -107,8 +101,8 @@ def metrics_of(options: Options) -> dict[str, list[str]]:
     at = point(options.precision)
     return {
         "wer": [f"wer[whisper-large-v3{point(options.precision, options.backend)}]"],
-        "sim": [f"sim{at}" if options.full else f"{REDUCED}:ReducedSim"],
-        "utmos": [f"utmos{at}" if options.full else f"{REDUCED}:ReducedOpinion"],
+        "sim": [f"sim{at}" if options.full else f"{reduced_scorers.__file__}:ReducedSim"],
+        "utmos": [f"utmos{at}" if options.full else f"{reduced_scorers.__file__}:ReducedOpinion"],
         "dnsmos": [f"dnsmos_{head}" for head in PARTS],
         "pesq": ["pesq_wb"],
         "stoi": ["stoi"],
@@ -150,16 +144,14 @@ def _loaded(options: Options, file: str | None, full: Any, reduced: Any) -> Any:
 
 
 def _sim(options: Options, file: str | None) -> Step:
-    speaker = _loaded(options, file, WavlmLargeSv, reduced_scorers.ReducedSpeaker)
-
-    def step(item: Item) -> list[float]:
-        return [cosine_of(*(speaker.compute([read(item[role])])[0]["embedding"] for role in ("audio", "estimate")))]
-
-    return step
+    speaker = _loaded(options, file, WavlmLargeSv, reduced_scorers.RandomSpeaker)
+    return lambda item: [
+        cosine_of(*(speaker.compute([read(item[role])])[0]["embedding"] for role in ("audio", "estimate")))
+    ]
 
 
 def _utmos(options: Options, file: str | None) -> Step:
-    opinion = _loaded(options, file, Utmos, reduced_scorers.ReducedUtmos)
+    opinion = _loaded(options, file, Utmos, reduced_scorers.RandomUtmos)
     return lambda item: [opinion.compute([read(item["estimate"])])[0]["utmos"]]
 
 
@@ -208,7 +200,7 @@ def watched(device: str) -> Iterator[list[float]]:
 
 
 def compare(pairs: dict[str, list[tuple[float, float | None]]], exact: bool) -> dict[str, float]:
-    """Distance of the engine's scores from the loop's; stops where it is too far."""
+    """Distance of the engine's scores from the loop's; stops if it is too large."""
     return {name: worst(both, TOLERANCE[name] if exact else math.inf, name) for name, both in pairs.items()}
 
 
@@ -218,10 +210,9 @@ def compare(pairs: dict[str, list[tuple[float, float | None]]], exact: bool) -> 
     mean_s=MEAN_S, backend="ct2",
 )  # fmt: skip
 def main(options: Options) -> Cases:
-    """Both sides, and every score of the loop beside the engine's."""
+    """Run the engine and the loop, and compare their scores."""
     scorers = [scorer for scorer in STEPS if scorer in options.scorers.split(",")]
     metrics = metrics_of(options)
-    pairs: dict[str, list[tuple[float, float | None]]] = {scorer: [] for scorer in scorers}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -247,21 +238,20 @@ def main(options: Options) -> Cases:
         timed = [(item["id"], {scorer: step(item) for scorer, step in steps.items()}) for item in chosen]
         loop_s = time.perf_counter() - start
         audio_s, chosen_s = (sum(read(item["estimate"]).size for item in of) / RATE_HZ for of in (items, chosen))
+    pairs: dict[str, list[tuple[float, float | None]]] = {scorer: [] for scorer in scorers}
     for scorer in scorers:
         names = [name.rpartition(":")[2] for name in metrics[scorer]]
         for key, values in timed:
             pairs[scorer] += zip(values[scorer], (scores[key, name] for name in names), strict=True)
     apart = compare(pairs, exact=options.precision == "float32")
-    size, kind = "published sizes" if options.full else "reduced sizes (DNSMOS real)", options.device.partition(":")[0]
-    case = f"{', '.join(scorers)}; {size}, {options.precision}, {kind}"
+    size = "published sizes" if options.full else "reduced sizes (DNSMOS real)"
+    case = f"{', '.join(scorers)}; {size}, {options.precision}, {options.device.partition(':')[0]}"
     case += ", Whisper in torch" if options.backend == "torch" else ""
     case += f", clips of {options.mean_s} s" if options.mean_s != MEAN_S else ""
-    part_of = "" if len(chosen) == options.utterances else f", the loop on {len(chosen)} and extrapolated"
-    note = (
-        f"{audio_s:.0f} s of audio{part_of}; workers busy {run.meta['timings']['worker_use']:.0%}; loading included, "
-        f"{load_s:.2f} s by the loop; random weights"
-    )
-    note += f"; device busy {np.mean(use):.0f} %" if use else ""
+    note = f"{audio_s:.0f} s of audio"
+    note += "" if len(chosen) == options.utterances else f", the loop on {len(chosen)} and extrapolated"
+    note += f"; workers busy {run.meta['timings']['worker_use']:.0%}; loading included, {load_s:.2f} s by the loop"
+    note += "; random weights" + (f"; device busy {np.mean(use):.0f} %" if use else "")
     agreement = {"codec-bench": f"max difference: {', '.join(f'{scorer} {apart[scorer]:.1e}' for scorer in scorers)}"}
     estimated_s = load_s + loop_s * audio_s / chosen_s
     seconds = {"per-utterance loop": np.array([estimated_s]), "codec-bench": np.array([engine_s])}

@@ -2,12 +2,9 @@
 
     python bench/bench_peers.py [--recordings DIR] [--count 24]
 
-Each side runs on one thread. A peer that is not installed has no row. `codec-bench` takes and checks audio as
-`load_metric` does (silence, other audio in place of the estimate); `codec-bench, the metric alone` does not, as the
-packages.
-
-Whisper has the shape of `tiny` and random weights, in one folder for faster-whisper and CTranslate2 and the same
-weights in the layout of transformers for torch.
+Each side runs on one thread. A peer that is not installed has no row. `codec-bench` checks audio as `load_metric` does
+(silence, other audio in place of the estimate); `codec-bench, the metric alone` does not. Whisper has the shape of
+`tiny` and the same random weights on all sides.
 """
 
 from __future__ import annotations
@@ -21,20 +18,17 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import Cases, Options, Rows, bench, clips, each, noisy_pairs, race, worst
+from common import RATE_HZ, Cases, Options, Rows, bench, clips, each, noisy_pairs, race, worst
+from threadpoolctl import threadpool_limits
+from whisper_folder import GREEDY, SIZES, TOKENS, write
 
 from codec_bench import Audio, load_metric
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
-TOKENS = 26
-"""Of a transcript, as many as test-clean's 20 words take on average."""
-CLIPS = 8
-"""Of the recogniser, which takes a second for each."""
-ALIKE = 0.9
-"""The least share of clips on which torch writes the same text; a near tie may fall the other way."""
-RATE = 16_000
+CLIPS = 8  # of the recogniser
+ALIKE = 0.9  # the least share of clips on which torch writes the same text: near ties may differ
 Pairs = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -50,7 +44,7 @@ def pesq(pairs: Pairs) -> list[float]:
     """The package pesq, wide-band."""
     from pesq import pesq as measure
 
-    return [measure(RATE, x, y, "wb") for x, y in pairs]
+    return [measure(RATE_HZ, x, y, "wb") for x, y in pairs]
 
 
 def asem(pairs: Pairs) -> list[float]:
@@ -58,7 +52,7 @@ def asem(pairs: Pairs) -> list[float]:
     import asem as package
     import torch
 
-    measure = package.PESQ(sample_rate=RATE, use_gpu=False)
+    measure = package.PESQ(sample_rate=RATE_HZ, use_gpu=False)
     return [measure(torch.from_numpy(x)[None], torch.from_numpy(y)[None])[0]["PESQ"] for x, y in pairs]
 
 
@@ -75,7 +69,7 @@ def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
     """The rows of one peer."""
     name, package, peer, tolerance = PEERS[case]
     metric = load_metric(name, device="cpu")
-    sides = [[Audio(samples, RATE) for samples in both] for both in zip(*pairs)]
+    sides = [[Audio(samples, RATE_HZ) for samples in both] for both in zip(*pairs)]
 
     def ours() -> list[float | None]:
         return [one[name].value for one in metric(reference=sides[0], estimate=sides[1])]
@@ -86,18 +80,16 @@ def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
     calls = {package: theirs, "codec-bench": ours}
     if name == "si_sdr":
         alone = build_metric(name)
-        items = [Inputs(str(k), RATE, reference=x, estimate=y) for k, (x, y) in enumerate(pairs)]
+        items = [Inputs(str(k), RATE_HZ, reference=x, estimate=y) for k, (x, y) in enumerate(pairs)]
         calls["codec-bench, the metric alone"] = lambda: [score.value for score in alone.compute(items)]
-    return race(
-        case, calls, repeats=repeats, warmup=0, agreement=agreement, n=len(pairs), note=f"{material}, one thread"
-    )
+    about = {"n": len(pairs), "note": f"{material}, one thread"}
+    return race(case, calls, repeats=repeats, warmup=0, agreement=agreement, **about)
 
 
 def whisper(signals: list[np.ndarray], material: str, repeats: int) -> Rows:
     """The rows of faster-whisper, and how many texts are equal."""
     import ct2_whisper
     from faster_whisper import WhisperModel
-    from whisper_folder import GREEDY, SIZES, write
 
     os.environ["OMP_NUM_THREADS"] = "1"  # of CTranslate2 in this project's workers
     with tempfile.TemporaryDirectory() as folder:
@@ -134,18 +126,16 @@ def whisper(signals: list[np.ndarray], material: str, repeats: int) -> Rows:
 )  # fmt: skip
 def main(options: Options) -> Cases:
     """Every peer that is installed."""
-    from threadpoolctl import threadpool_limits
-
     threadpool_limits(1)
     warnings.simplefilter("ignore")
-    material, references = clips(options.recordings, options.count, RATE)
+    material, references = clips(options.recordings, options.count, RATE_HZ)
     pairs = noisy_pairs(references)
-    cases = [case for case, (_, package, *_) in PEERS.items() if importlib.util.find_spec(package) is not None]
+    packages = {case: package for case, (_, package, *_) in PEERS.items()} | {WHISPER: "faster_whisper"}
 
     def measure(case: str) -> Rows:
         if case == WHISPER:
-            material_s, signals = clips(options.recordings, CLIPS, RATE)
+            material_s, signals = clips(options.recordings, CLIPS, RATE_HZ)
             return whisper(signals, material_s, options.repeats)
         return compare(case, pairs, material, options.repeats)
 
-    yield from each([*cases, WHISPER] if importlib.util.find_spec("faster_whisper") else cases, measure)
+    yield from each([case for case, package in packages.items() if importlib.util.find_spec(package)], measure)

@@ -2,9 +2,8 @@
 
     python bench/bench_records.py [--samples 500000] [--metrics 3]
 
-The record is written by the package's own writer, with made results: two systems, some metrics without details.
-`report`, `export` and `compare` run in separate processes, whose peak memory is read. The Parquet file is what
-`export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
+The record holds random scores of two systems. `report`, `export --format parquet` and `compare` are processes, whose
+peak memory is read. The numbers of one metric of one system must be equal in both files.
 """
 
 from __future__ import annotations
@@ -31,15 +30,10 @@ METRICS = ("stoi", "si_sdr", "pesq_wb")
 _AT_ONCE = 2_048
 
 
-def source_of(samples: int) -> Source:
-    """A data set of so many samples, whose files nobody reads."""
-    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
+def write(folder: Path, count: int, metrics: Sequence[str]) -> None:
+    """Write the finished record of so many samples without files, with random scores."""
+    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(count)])
     source.fingerprint = "made"
-    return source
-
-
-def write(folder: Path, source: Source, metrics: Sequence[str]) -> None:
-    """Writes the finished record of a data set, with made results."""
     facts = {name: {"protocol": name, "kind": "pair", "unit": "", "higher_is_better": True} for name in metrics}
     with closing(RunWriter(folder, {"data": "made"})) as writer:
         writer.begin({key: {} for key in SYSTEMS}, facts, source, source.numbers, ())
@@ -78,22 +72,21 @@ def from_parquet(file: Path) -> tuple[float, np.ndarray]:
 
 
 def check(record: np.ndarray, parquet: np.ndarray, samples: int) -> None:
-    """Stops unless both hold the same value of every sample."""
+    """Stop unless both hold the same value of every sample."""
     if len(record) != samples or not np.array_equal(record, parquet):
         raise SystemExit(
-            f"{len(record)} values of the record, {len(parquet)} of Parquet: expected {samples} equal ones"
+            f"{len(record)} values of the record, {len(parquet)} of Parquet: {samples} equal ones expected"
         )
 
 
 def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[str, tuple[float, str, str]]:
-    """Writes and reads a record; gives each figure by its name: value, unit, note."""
+    """Write and read a record; return each figure by its name: value, unit, note."""
     items = samples * len(SYSTEMS)
-    source, start = source_of(samples), time.perf_counter()
-    write(folder / "run", source, (*METRICS, *(f"metric{number}" for number in range(len(METRICS), metrics)))[:metrics])
-    readings = {"written": (time.perf_counter() - start, "s", f"{items * metrics} scores")}
-    del source
+    write(
+        folder / "run", samples, [*METRICS, *(f"metric{number}" for number in range(len(METRICS), metrics))][:metrics]
+    )
     size = (folder / "run" / "run.sqlite").stat().st_size
-    readings["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
+    readings = {"SQLite": (size / 1e6, "MB", f"{size / items:.0f} bytes an item")}
     parquet = folder / "rows.parquet"
     for name, seconds, mib in time_readers(folder / "run", parquet, SYSTEMS):
         readings[name] = (seconds, "s", f"peak {mib:.0f} MiB")
@@ -113,6 +106,5 @@ def main(options: Options) -> Cases:
         os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
         readings = measured(Path(scratch), options.samples, options.metrics)
     about = {"case": f"{items} items with {options.metrics} scores", "n": items, "agreement": "equal values from both"}
-    yield [
-        r for name, (v, unit, note) in readings.items() for r in figures({unit: v}, **about, variant=name, note=note)
-    ]
+    rows = (figures({unit: v}, **about, variant=name, note=note) for name, (v, unit, note) in readings.items())
+    yield [row for (row,) in rows]

@@ -1,11 +1,9 @@
 """Time the search of residual quantisers against transformers, with equal codes.
 
-    python bench/bench_rvq.py                 reduced: 20 s of audio
-    python bench/bench_rvq.py --seconds 600 --items 16
+    python bench/bench_rvq.py [--seconds 600] [--items 16] [--device cuda:0]
 
-Both sides run on the device given, in float32 and with the same threads; on a GPU transformers' search also as it
-comes, with convolutions in TF32, and the frames that have other codes then are counted. Codebooks and latents are noise
-of the published shapes. The floor is the products at the rate of torch's float32 matrix product in the same run.
+Both sides compute in float32, on the same device and threads; on a GPU transformers also with its default, convolutions
+in TF32. Codebooks and latents are noise of the published shapes. Floor: the products at the rate of torch's.
 """
 
 from __future__ import annotations
@@ -51,11 +49,9 @@ def quantizer(family: str) -> torch.nn.Module:
 
 def theirs(net: torch.nn.Module, family: str, latents: torch.Tensor, codebooks: int) -> torch.Tensor:
     """Codes `(items, codebooks, frames)` by transformers."""
-    if family == "encodec":
-        return net.encode(latents, codebooks * 0.75).transpose(0, 1)
     if family == "dac":
         return net(latents)[1]
-    return net.encode(latents, codebooks).transpose(0, 1)
+    return net.encode(latents, codebooks * 0.75 if family == "encodec" else codebooks).transpose(0, 1)
 
 
 def operations(quantiser: dispatch.Quantiser, codebooks: int) -> float:
@@ -97,9 +93,9 @@ def measure(case: tuple[str, str, float, int, int], options: Options, rate: floa
         if options.device != "cpu":
             add_tf32(calls, agreement, "transformers", streams, expected)
         flops = operations(ours, codebooks) * frames * options.items
-        floor = f"floor {flops / rate:.3g} s: {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
+        note = f"{options.threads} threads; "
+        note += f"floor {flops / rate:.3g} s: {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
         about = {"n": frames * options.items, "repeats": options.repeats, "device": options.device}
-        note = f"{options.threads} threads; {floor}"
         return race(f"{name} search", calls, **about, note=note, agreement=agreement)
 
 

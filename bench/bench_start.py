@@ -1,10 +1,8 @@
-"""CPU seconds of commands on short clips, against a plain loop.
-
-The demo runs with and without compiled kernels.
+"""CPU seconds of a command and its processes on short clips, against a plain loop, and seconds of the demo.
 
     python bench/bench_start.py [--repeats 3]
 
-CPU seconds count the command and all of its processes.
+The demo runs with and without compiled kernels.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import COMMAND, Cases, Options, Rows, bench, figures, worst
+from common import COMMAND, RATE_HZ, Cases, Options, Rows, bench, figures, worst
 
-RATE = 16_000
 PLAIN = """
 import sys
 import numpy, soundfile
@@ -36,7 +33,7 @@ print(numpy.mean(out))
 
 
 def used(command: list[str], **variables: str) -> tuple[float, float, str]:
-    """CPU and wall seconds of a command with its processes, and what it printed."""
+    """CPU and wall seconds of a command with its processes, and its output."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -49,37 +46,31 @@ def write_clips(folder: Path, count: int) -> None:
     """Pairs of a second: a tone with noise, and the same with more noise."""
     import soundfile
 
-    rng, seconds = np.random.default_rng(0), np.arange(RATE) / RATE
+    rng, seconds = np.random.default_rng(0), np.arange(RATE_HZ) / RATE_HZ
     for kind in ("reference", "estimate"):
         (folder / kind).mkdir(parents=True)
     for k in range(count):
-        clip = 0.1 * np.sin(2 * np.pi * (150 + k % 100) * seconds) + 0.01 * rng.standard_normal(RATE)
-        soundfile.write(folder / "reference" / f"{k:05d}.wav", clip, RATE)
-        soundfile.write(folder / "estimate" / f"{k:05d}.wav", clip + 0.01 * rng.standard_normal(RATE), RATE)
+        clip = 0.1 * np.sin(2 * np.pi * (150 + k % 100) * seconds) + 0.01 * rng.standard_normal(RATE_HZ)
+        soundfile.write(folder / "reference" / f"{k:05d}.wav", clip, RATE_HZ)
+        soundfile.write(folder / "estimate" / f"{k:05d}.wav", clip + 0.01 * rng.standard_normal(RATE_HZ), RATE_HZ)
 
 
 def score(folder: Path, count: int, repeats: int) -> Rows:
     """`score` with si_sdr, and the loop."""
     write_clips(folder, count)
     command = [*COMMAND, "score", "--generated", str(folder / "estimate"), "--data", str(folder / "reference")]
-    words = {
-        "plain loop": [sys.executable, "-P", "-c", PLAIN, str(folder)],
-        "codec-bench": [*command, "--metrics", "si_sdr", "--no-cache"],
-    }
-    rows: Rows = []
+    command += ["--metrics", "si_sdr", "--no-cache", "--out"]
+    times: dict[str, list[float]] = {"plain loop": [], "codec-bench": []}
     values: list[float] = []
-    for variant, start in words.items():
-        times = []
-        for k in range(repeats):
-            out = ["--out", str(folder / f"run{k}")] if variant == "codec-bench" else []
-            *both, printed = used([*start, *out], OPENBLAS_NUM_THREADS="1")
-            times.append(both)
-            values.append(mean_of(folder / f"run{k}") if out else float(printed))
-        cpu_s, wall_s = np.median(times, axis=0)
-        seconds, case = {"CPU s": float(cpu_s), "s": float(wall_s)}, f"si_sdr of {count} clips of 1 s"
-        rows += figures(seconds, case=case, variant=variant, n=count, repeats=repeats)
+    for k in range(repeats):
+        cpu_s, _, printed = used([sys.executable, "-P", "-c", PLAIN, str(folder)], OPENBLAS_NUM_THREADS="1")
+        times["plain loop"].append(cpu_s)
+        times["codec-bench"].append(used([*command, str(folder / f"run{k}")], OPENBLAS_NUM_THREADS="1")[0])
+        values += [float(printed), mean_of(folder / f"run{k}")]
     worst([(values[0], value) for value in values], 1e-3, "si_sdr of the loop and of codec-bench")
-    return rows
+    about = {"case": f"si_sdr of {count} clips of 1 s", "n": count, "repeats": repeats}
+    rows = (figures({"CPU s": float(np.median(cpu_s))}, variant=name, **about) for name, cpu_s in times.items())
+    return [row for (row,) in rows]
 
 
 def mean_of(run: Path) -> float:
@@ -92,12 +83,10 @@ def demo(folder: Path) -> Rows:
     """The demo with empty caches, after `doctor --compile`, and how long that takes."""
     rows: Rows = []
     for case in ("empty caches", "doctor --compile", "kernels compiled"):
-        words = [*COMMAND, "doctor", "--compile"] if case == "doctor --compile" else [*COMMAND, "demo"]
-        out = [] if case == "doctor --compile" else ["--out", str(folder / case.replace(" ", "-"))]
+        words = ["doctor", "--compile"] if case == "doctor --compile" else ["demo", "--out", str(folder / case)]
         kernels = folder / ("kernels-empty" if case == "empty caches" else "kernels")
         variables = {"NUMBA_CACHE_DIR": str(kernels), "CODEC_BENCH_CACHE": str(folder / f"features {case}")}
-        cpu_s, wall_s, _ = used([*words, *out], **variables)
-        rows += figures({"CPU s": cpu_s, "s": wall_s}, case="demo", variant=case, n=1)
+        rows += figures({"s": used([*COMMAND, *words], **variables)[1]}, case="demo", variant=case, n=1)
     return rows
 
 

@@ -2,7 +2,7 @@
 
     python bench/bench_stoi.py [--recordings DIR]
 
-The floor is the Fourier transforms that the definition asks for, by NumPy, and nothing else.
+Floor: the Fourier transforms of the definition, by NumPy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def transforms(counts: list[int]) -> None:
 
 
 def compare(actual: list[float | None], expected: list[float], tolerance: float, label: str) -> float:
-    """Distance of the numbers from pystoi's; stops where it is too far."""
+    """Distance of the numbers from pystoi's; stops if it is too large."""
     both = list(zip(expected, actual, strict=True))
     if any((ours is None) != (theirs == 1e-5) for theirs, ours in both):
         raise SystemExit(f"{label}: not the items that pystoi has no number for")

@@ -2,15 +2,15 @@
 
     python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
 
-Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are clips and the same with noise 20 dB below. The
-package maps speech by its exponential fit, as the metric does. Its kernels are compiled before the first turn.
-Recordings of less than a second are excluded, because neither program has a value for the shortest of them.
+Speech mode compares at 16 kHz, audio mode at 48 kHz, clips with the same and noise. The package maps speech by its
+exponential fit, as the metric does. Recordings of less than a second are excluded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,9 +23,7 @@ from codec_bench.metrics import build_metric, visqol
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import lookup
 
-AGREEMENT = 1e-6
-SPREAD = 0.3
-"""Between the scores: where they hardly differ, their agreement shows nothing."""
+SPREAD = 0.3  # the least range of scores whose agreement shows something
 Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -59,22 +57,17 @@ def package(mode: str | None) -> Callable[[Pairs], np.ndarray]:
     return lambda pairs: np.array([*map(score, pairs)])
 
 
-def ours(mode: str | None) -> Callable[[Pairs], np.ndarray]:
+def ours(metric: Any, pairs: Pairs) -> np.ndarray:
     """This project's scores of pairs."""
-    metric = build_metric(f"visqol[{mode}]" if mode else "visqol")
-
-    def scores(pairs: Pairs) -> np.ndarray:
-        results = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in pairs])
-        return np.array([np.nan if score.value is None else score.value for score in results])
-
-    return scores
+    results = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in pairs])
+    return np.array([np.nan if score.value is None else score.value for score in results])
 
 
 def compare(expected: np.ndarray, actual: np.ndarray) -> float:
-    """Distance of the scores from the package's; stops where it is too far."""
+    """Distance of the scores from the package's; stops if it is too large."""
     if not np.ptp(expected) >= SPREAD:
         raise SystemExit(f"the scores hardly differ, so their agreement shows nothing: {expected}")
-    return worst([(expected, actual)], AGREEMENT, "ViSQOL")
+    return worst([(expected, actual)], 1e-6, "ViSQOL")
 
 
 @bench("visqol-python", "numba", "scipy", recordings=None, clips=12, audio_clips=6, repeats=3)
@@ -86,10 +79,8 @@ def main(options: Options) -> Cases:
     threadpool_limits(1)
     for mode, count in ((None, options.clips), (visqol.AUDIO, options.audio_clips)):
         pairs = pairs_of(signals[:count], visqol.Visqol.variants[mode].rate_hz)
-        theirs, mine = package(mode), ours(mode)
+        theirs, mine = package(mode), partial(ours, build_metric(f"visqol[{mode}]" if mode else "visqol"))
         agreement = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
         calls = {"visqol-python": partial(theirs, pairs), "codec-bench": partial(mine, pairs)}
-        note = f"{len(pairs)} pairs of {material}, one thread"
-        yield race(
-            f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=agreement
-        )
+        about = {"n": len(pairs), "note": f"{len(pairs)} pairs of {material}, one thread"}
+        yield race(f"{mode or 'speech'} mode", calls, repeats=options.repeats, agreement=agreement, **about)

@@ -1,9 +1,4 @@
-"""Code for all benches: options, rows, material, timing and comparisons.
-
-`append_rows` alone writes rows of `data/*.csv`: the id of the run, when and where it was measured, the load before the
-bench, the number of passes, the revision, and whether the tree was as committed. The id ends in a digest of the run's
-rows, so `table.py` detects a row that was changed by hand.
-"""
+"""Code for all benches: options, rows, material, timing and comparisons."""
 
 from __future__ import annotations
 
@@ -13,14 +8,12 @@ import datetime
 import hashlib
 import json
 import math
-import multiprocessing
 import os
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from statistics import NormalDist
@@ -30,67 +23,49 @@ import numpy as np
 
 from codec_bench.machine import environment
 
-QUIET_SHARE = 0.25
-"""The load average over one minute before a bench begins, up to which a machine is quiet: of each core."""
-Row = dict[str, str]
-"""A row of `data/*.csv` as it is read."""
+QUIET_SHARE = 0.25  # the load of each core over one minute before a bench, up to which a machine is quiet
+Row = dict[str, str]  # a row of `data/*.csv` as it is read
 Options = argparse.Namespace
 Rows = list[dict[str, object]]
-Cases = Iterator[Rows]
-"""The rows of one case after the other."""
+Cases = Iterator[Rows]  # the rows of one case after the other
 Calls = dict[str, Callable[[], Any]]
-Codes = Sequence[Sequence[np.ndarray]]
-"""For each item its streams."""
+Codes = Sequence[Sequence[np.ndarray]]  # for each item its streams
 FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
     "machine", "cores", "gpu", "python", "versions", "commit", "run", "date", "load", "repeats", "tree",
 )  # fmt: skip
 MAIN = "from codec_bench.cli import main; main()"
-COMMAND = (sys.executable, "-P", "-c", MAIN)
-"""Run `codec-bench` in a separate process."""
+COMMAND = (sys.executable, "-P", "-c", MAIN)  # `codec-bench` in a separate process
 cores = environment.cpu_count
+RATE_HZ = 16_000
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]
-sys.path.append(str(ROOT / "tests" / "golden"))
-"""Where the stand-ins for checkpoints lie, which a bench imports by name inside the function that needs them."""
+sys.path.append(str(ROOT / "tests" / "golden"))  # stand-ins for checkpoints
 
 
 def interleaved(variants: Calls, repeats: int = 5, warmup: int = 1) -> dict[str, np.ndarray]:
-    """Time each callable `repeats` times in turn (A B A B ...), against drift.
-
-    Returns:
-        Seconds per run, `(repeats,)`, by name.
-    """
-    for _ in range(warmup):
-        for call in variants.values():
-            call()
+    """Seconds per run, `(repeats,)`, of each callable by name, in turn (A B A B ...) against drift."""
     seconds: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(repeats):
+    for _ in range(warmup + repeats):
         for name, call in variants.items():
             start = time.perf_counter()
             call()
             seconds[name].append(time.perf_counter() - start)
-    return {name: np.asarray(values) for name, values in seconds.items()}
+    return {name: np.asarray(values[warmup:]) for name, values in seconds.items()}
 
 
 def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str) -> float:
-    """The greatest distance of numbers (or arrays) that should be equal, the reference's first.
-
-    Raises:
-        SystemExit: a distance is greater than `tolerance` or no number, shapes differ, or there is nothing to compare.
-    """
+    """The greatest distance of numbers (or arrays), the reference's first; stops if it is above `tolerance` or NaN."""
     most, compared = 0.0, 0
     for expected, actual in pairs:
         one, other = np.asarray(expected, np.float64), np.asarray(actual, np.float64)
         if one.shape != other.shape:
             raise SystemExit(f"{label}: {other.shape} numbers where the reference has {one.shape}")
-        if not one.size:
-            continue
         distance = np.abs(one - other)
         # Written so that a distance which is not a number fails.
         if not (distance <= tolerance).all():
             raise SystemExit(f"{label}: {distance.max():.2g} apart, at most {tolerance:.2g} is let pass")
-        most, compared = max(most, float(distance.max())), compared + 1
+        most, compared = max(most, float(distance.max(initial=0.0))), compared + one.size
     if not compared:
         raise SystemExit(f"{label}: nothing to compare")
     return most
@@ -99,14 +74,7 @@ def worst(pairs: Iterable[tuple[object, object]], tolerance: float, label: str) 
 def codes_and_waves(
     codes: Codes, waves: Sequence[np.ndarray], base: tuple[Codes, Sequence[np.ndarray]], fewer_samples: int = 0
 ) -> str:
-    """How far a codec's codes and waves `(channels, samples)` are from those of one by one, the base.
-
-    A wave may be shorter than the base's by `fewer_samples`.
-
-    Raises:
-        SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or
-            are no numbers, or no item has equal codes.
-    """
+    """Compare codes and waves `(channels, samples)` with the base's; stops if waves of equal codes are 1e-4 apart."""
     agreement, pairs = same_codes(codes, base[0]), []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
         if not frames_apart([streams], [expected])[0]:
@@ -116,23 +84,16 @@ def codes_and_waves(
 
 
 def same_codes(codes: Codes, expected: Codes) -> str:
-    """How many frames have another code: a near tie changes all later codebooks of its frame.
-
-    Raises:
-        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has.
-    """
-    flips, total = frames_apart(codes, expected)
+    """How many frames have another code; stops above one in 10,000, or one in short material."""
+    flips, total = frames_apart(codes, expected)  # a near tie changes all later codebooks of its frame
+    text = f"{flips} of {total} frames have another code"
     if flips > max(1, 1e-4 * total):
-        raise SystemExit(f"{flips} of {total} frames have another code")
-    return f"{flips} of {total} frames have another code"
+        raise SystemExit(text)
+    return text
 
 
 def frames_apart(codes: Codes, expected: Codes) -> tuple[int, int]:
-    """The number of frames with other codes than expected, and of all frames.
-
-    Raises:
-        SystemExit: there are other shapes than expected.
-    """
+    """The number of frames with other codes than expected, and of all frames."""
     flips = total = 0
     for streams, right in zip(codes, expected, strict=True):
         if [a.shape for a in streams] != [b.shape for b in right]:
@@ -151,11 +112,7 @@ def git(*words: str) -> str | None:
     return done.stdout.strip()
 
 
-REVISION = "CODEC_BENCH_REVISION"
-"""The variable with a copy's revision, by `git describe --always --dirty --abbrev=10` of the original.
-
-The copy's own repository, if it has one, may be older than its files.
-"""
+REVISION = "CODEC_BENCH_REVISION"  # of a copy: by `git describe --always --dirty --abbrev=10` in the original
 
 
 def _start() -> dict[str, str]:
@@ -181,8 +138,7 @@ def machine() -> dict[str, str]:
     """The machine, its cores and GPU, and the Python version."""
     facts = environment.machine()
     gpu = "; ".join(one.partition(",")[0] for one in str(facts["gpu"]).split("; "))
-    where = {"machine": str(facts["cpu"]), "cores": str(facts["cores"]), "gpu": gpu}
-    return {**where, "python": platform.python_version()}
+    return {"machine": facts["cpu"], "cores": str(facts["cores"]), "gpu": gpu, "python": platform.python_version()}
 
 
 def digest(rows: Iterable[Row]) -> str:
@@ -202,7 +158,7 @@ def rows_of(stem: str) -> list[Row]:
 
 
 def append_rows(stem: str, rows: Rows, packages: tuple[str, ...] = ()) -> Path:
-    """Append rows to data/<stem>.csv, with run, machine, versions and revision."""
+    """Append rows to data/<stem>.csv; the run's id ends in their digest, so `table.py` detects a changed row."""
     versions = [f"{name} {environment.package_version(name) or 'missing'}" for name in packages]
     shared = {"repeats": 1, **START, **machine(), "versions": "; ".join(versions), "bench": stem}
     new = [{key: str({**shared, **row}.get(key, "")) for key in FIELDS} for row in rows]
@@ -225,23 +181,16 @@ def row(case: str, variant: str, seconds: np.ndarray, *, ratio: float | None = N
     return {**timed, "repeats": len(seconds), **base, **about}
 
 
-def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
-    """Description of the material, and its clips at one rate, at most `count`, evenly chosen.
-
-    The material is a folder with a manifest.jsonl, or the embedded speech.
-    """
+def clips(recordings: str | None, count: int | None = None, rate_hz: int = RATE_HZ) -> tuple[str, list[np.ndarray]]:
+    """Description of a folder with a manifest.jsonl or of the embedded speech, and `count` clips at one rate."""
     from codec_bench import Audio
     from codec_bench.audio.resample import prepare
     from codec_bench.data import open_source
 
-    if recordings:
-        lines = map(json.loads, (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines())
-        paths = [Path(recordings) / line["audio"] for line in lines]
-        name = "real recordings"
-    else:
-        paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
-    step = 1 if count is None else max(1, len(paths) // count)
-    signals = [prepare(Audio.read(path), rate_hz) for path in paths[::step][:count]]
+    samples = open_source(f"{recordings}/manifest.jsonl" if recordings else "embedded").samples
+    step = 1 if count is None else max(1, len(samples) // count)
+    signals = [prepare(Audio.read(sample.audio), rate_hz) for sample in samples[::step][:count]]
+    name = "real recordings" if recordings else "embedded speech"
     return f"{sum(map(len, signals)) / rate_hz:.1f} s of {name}", signals
 
 
@@ -263,7 +212,7 @@ def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
     return lengths_s * (mean_s / MEAN_S)
 
 
-def utterances(count: int, rate_hz: int = 16_000, mean_s: float = MEAN_S) -> list[np.ndarray]:
+def utterances(count: int, rate_hz: int = RATE_HZ, mean_s: float = MEAN_S) -> list[np.ndarray]:
     """Stretches of the embedded speech with the lengths of `durations`."""
     speech = np.concatenate(clips(None, rate_hz=rate_hz)[1])
     starts = np.random.default_rng(0).integers(0, speech.size, count)
@@ -309,20 +258,9 @@ def time_readers(run: Path, table: Path, systems: Sequence[str]) -> Iterator[tup
 
 
 def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:
-    """Writes a manifest of samples, a line each."""
+    """Write a manifest of samples, a line each."""
     path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), "utf-8")
     return path
-
-
-@contextmanager
-def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
-    """Start a server process for the block; return the first entry of its queue."""
-    context = multiprocessing.get_context("spawn")
-    channel = context.Queue()
-    server = context.Process(target=serve, args=(channel, *arguments), daemon=True)
-    server.start()
-    yield channel.get()
-    server.terminate()
 
 
 def product_rate(device: str, precision: Any = "float32") -> float:
@@ -356,10 +294,7 @@ def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
 def add_tf32(
     calls: Calls, agreement: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes
 ) -> None:
-    """Add the reference `name` with TF32 convolutions to the calls, and its share of other codes to the agreement.
-
-    `codes` reads the codes from the reference's output; those in float32 are `expected`.
-    """
+    """Add the reference `name` with TF32 convolutions, and its share of codes (of its output) that differ."""
     import torch
 
     convolutions: Any = torch.backends.cudnn.conv
@@ -377,12 +312,8 @@ def add_tf32(
     agreement[variant] = f"{flips} of {total} frames have other codes than in float32 ({flips / total:.2%})"
 
 
-def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
-    """Parse a bench's options by their defaults: `clips=12` is `--clips`, `full=False` a switch.
-
-    A tuple takes several, and None a text. `recordings` defaults to the folder in CODEC_BENCH_TEST_RECORDINGS. torch
-    gets a number of `threads`.
-    """
+def parse_options(doc: str, **defaults: Any) -> Options:
+    """Parse options by their defaults: `clips=12` is `--clips`, `full=False` a switch, and a tuple takes several."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     for name, default in defaults.items():
         flag = f"--{name.replace('_', '-')}"
@@ -406,10 +337,7 @@ def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
 
 
 def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Cases]], Callable[[], None]]:
-    """Make the `main` of a bench, which appends the rows of each case with the packages' versions.
-
-    `defaults` are the options, as `parse_options` takes them.
-    """
+    """Make the `main` of a bench, which parses its options and appends the rows of each case."""
 
     def run(measured: Callable[[Options], Cases]) -> Callable[[], None]:
         namespace = measured.__globals__

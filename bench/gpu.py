@@ -6,20 +6,17 @@
     python bench/gpu.py --limit-s 300       ends sooner
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
-Every step is a separate process with reserved seconds. A step that hangs or fails does not affect the others.
-It may also take what the steps before it have left. A step whose packages are missing is skipped and says so. Without
-a GPU all steps but the first are skipped. The table at the end goes to standard output, everything else to standard
-error. In a copy of the project, CODEC_BENCH_REVISION says the revision for the rows: what `git describe --always
---dirty --abbrev=10` prints where the repository is.
+Every step is a process with seconds reserved for it, and may take what earlier steps left. A step without its packages
+or without a GPU is skipped. The table goes to standard output, everything else to standard error. In a copy of the
+project, CODEC_BENCH_REVISION names the revision: what `git describe --always --dirty --abbrev=10` prints.
 
-With `--pretend`, what torch computes in the process of a step runs on a simulated GPU (`gpu_pretended.py`).
-Runs with worker processes and Whisper in CTranslate2 are tried on the CPU.
+With `--pretend`, torch computes on a pretended GPU (`gpu_pretended.py`). Runs with worker processes and Whisper in
+CTranslate2 are tried on the CPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import math
 import os
 import signal
@@ -33,21 +30,19 @@ from typing import Any
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-PART_S, LEAST_S = 540, 5
-"""Seconds that a part may take, and the fewest with which a step starts."""
-PATIENCE = 20
-"""How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
+sys.path.insert(0, str(ROOT))
+from codec_bench.engine.device import cuda_count  # noqa: E402 - needs no package, unlike most steps
+
+PART_S, LEAST_S = 540, 5  # seconds that a part may take, and the fewest with which a step starts
+PATIENCE = 20  # how many times its limit, that of a GPU, a step may take on a CPU
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to find out.
+    """A step, with the seconds reserved for it, its words for Python and the modules that they need.
 
     Args:
-        name: of the step. limit_s: its reserved seconds; it may also take what no later step needs.
-        words: the arguments of Python. needs: the modules that it imports.
-        anywhere: whether it says something without a GPU.
-        reduced: arguments that try the step without a GPU; empty if it cannot be tried.
+        anywhere: whether it needs no GPU. reduced: the words that try it without a GPU, if there are any.
     """
 
     name: str
@@ -64,59 +59,47 @@ _BASE = ("torch", "numpy", "soundfile", "soxr", "pydantic", "yaml")
 def _script(
     name: str, limit_s: int, file: str, words: str = "", *, needs: tuple[str, ...] = (), reduced: str, cpu: bool = False
 ) -> Step:
-    """A step that is a script of this folder; `reduced` has its words for a trial, which `cpu` does not pretend a GPU
-    for.
-    """
+    """A step that is a script of this folder; its `reduced` trial pretends a GPU or takes the CPU."""
     path = str(BENCH / file)
     tried = (str(BENCH / "gpu_pretended.py"), *(("--cpu",) if cpu else ()), path, *reduced.split())
     return Step(name, limit_s, (path, *words.split()), (*_BASE, *needs), reduced=tried)
 
 
-def _bench(stem: str, limit_s: int, words: str, **more: Any) -> Step:
-    """A step that is a bench."""
-    return _script(stem, limit_s, f"bench_{stem}.py", words, **more)
-
-
 def _stages(name: str, limit_s: int, words: str, *, cpu: bool = False, **more: Any) -> Step:
-    """A step that measures stages, which begin its words."""
+    """A step that measures stages."""
     reduced = f"--device {'cpu' if cpu else 'cuda:0'} --reduced --repeats 1 --stages {words}"
     return _script(name, limit_s, "gpu_stages.py", f"--stages {words}", reduced=reduced, cpu=cpu, **more)
 
 
-def _marked() -> list[str]:
-    """The files with tests for a GPU. Others may need packages that are not here, and would take the time."""
-    return [
-        str(file)
-        for file in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "pytest.mark.gpu" in file.read_text("utf-8")
-    ]
-
-
-_TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
+_MARKED = [
+    str(file) for file in sorted(ROOT.glob("tests/**/test_*.py")) if "pytest.mark.gpu" in file.read_text("utf-8")
+]
+"""The files with tests for a GPU. Others may need packages that are not here."""
+_TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", *_MARKED)
 _DOCTOR = ("-c", "from codec_bench.cli import main; main()", "doctor")
 _HALF_ON_GPU = "--full --device cuda:0 --precision float16 --backend torch"
 _SIX = "--scorers wer,sim,utmos,dnsmos,pesq,stoi"
 _SCORERS = ("faster_whisper", "speechmos", "pesq", "pystoi", "av")
 FIRST = (
     Step("look", 20, _DOCTOR, ("typer", "rich", *_BASE), anywhere=True, reduced=_DOCTOR),
-    Step("tests", 210, (*_TESTS, *_marked()), ("torch", "pytest")),
+    Step("tests", 210, _TESTS, ("torch", "pytest")),
     # Half precision first: one by one, float32 takes most of the step's time.
     _stages("encoders", 45, "sim-float16 utmos-float16 sim utmos"),
     _stages("whisper", 80, "whisper-encoder whisper-decoder whisper-torch-encoder whisper-torch-decoder",
             needs=("ctranslate2", "tokenizers"), cpu=True),
     _stages("stages", 55, "dnsmos log-mel mimi-decode mimi-encode dac-decode dac-encode encodec-decode",
             needs=("transformers", "speechmos")),
-    _bench("model_scorers", 100, f"--utterances 300 --loop 12 {_SIX} {_HALF_ON_GPU}", needs=_SCORERS,
-           reduced=f"--utterances 2 --loop 1 {_SIX}", cpu=True),
+    _script("model_scorers", 100, "bench_model_scorers.py", f"--utterances 300 --loop 12 {_SIX} {_HALF_ON_GPU}",
+            needs=_SCORERS, reduced=f"--utterances 2 --loop 1 {_SIX}", cpu=True),
 )  # fmt: skip
 SECOND = (
     # As many clips as Seed-TTS's English set has, and as long.
-    _bench("model_scorers", 110, f"--utterances 1088 --mean-s 4.7 --loop 4 {_HALF_ON_GPU}", needs=_SCORERS,
-           reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
-    _bench("codecs", 60, "--full --device cuda:0", needs=("transformers", "av"),
-           reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
-    _bench("rvq", 40, "--device cuda:0 --items 16", needs=("transformers",),
-           reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
+    _script("model_scorers", 110, "bench_model_scorers.py", f"--utterances 1088 --mean-s 4.7 --loop 4 {_HALF_ON_GPU}",
+            needs=_SCORERS, reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
+    _script("codecs", 60, "bench_codecs.py", "--full --device cuda:0", needs=("transformers", "av"),
+            reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
+    _script("rvq", 40, "bench_rvq.py", "--device cuda:0 --items 16", needs=("transformers",),
+            reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
 )  # fmt: skip
 STEPS = (*FIRST, *SECOND)
 
@@ -131,47 +114,29 @@ class Outcome:
     output: str
 
 
-def gpus() -> int:
-    """Count the GPUs that the driver gives this process, without any package."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return 0
-    count = ctypes.c_int(0)
-    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
-
-
 def run(
-    step: Step,
-    environment: dict[str, str],
-    count: int,
-    *,
-    pretend: bool = False,
-    left_s: float = math.inf,
+    step: Step, environment: dict[str, str], gpu_count: int, *, pretend: bool = False, left_s: float = math.inf,
     reserved_s: float = math.inf,
-) -> Outcome:
+) -> Outcome:  # fmt: skip
     """Run a step unless it shows nothing here; with `pretend` at reduced size.
 
     Args:
-        environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later
-        steps.
-        reserved_s: seconds reserved for the later ones.
+        left_s: seconds left for it and all later steps. reserved_s: seconds reserved for the later ones.
     """
-    if pretend and not step.reduced:
-        return Outcome(step.name, "skipped", 0.0, "it has no reduced size")
-    missing = [name for name in step.needs if find_spec(name) is None]
-    if missing:
-        return Outcome(step.name, "skipped", 0.0, f"without {', '.join(missing)}")
-    if not count and not step.anywhere and not pretend:
-        return Outcome(step.name, "skipped", 0.0, "there is no GPU")
-    if left_s < LEAST_S:
-        return Outcome(step.name, "skipped", 0.0, "no time is left")
+    missing = ", ".join(name for name in step.needs if find_spec(name) is None)
+    reasons = {
+        "it has no reduced size": pretend and not step.reduced,
+        f"without {missing}": missing,
+        "there is no GPU": not gpu_count and not step.anywhere and not pretend,
+        "no time is left": left_s < LEAST_S,
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), None):
+        return Outcome(step.name, "skipped", 0.0, reason)
     start = time.monotonic()
     limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - reserved_s)))
     process = subprocess.Popen(
         [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True,
-        text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
         output, _ = process.communicate(timeout=limit_s)
@@ -186,7 +151,7 @@ def run(
 
 
 def main() -> int:
-    """Runs the steps in order, and prints what became of each."""
+    """Run the steps in order, and print their outcomes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
@@ -196,10 +161,8 @@ def main() -> int:
     steps = {None: STEPS, 1: FIRST, 2: SECOND}[options.part]
     limit_s = options.limit_s or PART_S * (1 if options.part else 2)
     end = math.inf if options.pretend else time.monotonic() + limit_s
-    count = gpus()
-    outcomes = []
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+    count, outcomes = cuda_count(), []
     chosen = [step for step in steps if not options.only or step.name in options.only]
     reserved_s = sum(step.limit_s for step in chosen)
     for step in chosen:

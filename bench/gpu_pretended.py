@@ -1,12 +1,9 @@
-"""Run a script of this folder on a pretended GPU, without writing rows.
-
-The GPU is `tests/gpu/pretended.py`.
+"""Run a script of this folder on the GPU of `tests/gpu/pretended.py`, without writing rows.
 
     python bench/gpu_pretended.py [--cpu] SCRIPT [WORD ...]
 
-A call that a real device would refuse, or that a library no longer has, is found so before there is a device. The times
-say nothing. What runs in processes that the script starts, and what CTranslate2 computes, is not pretended; with
-`--cpu` nothing is, and the script is tried on the CPU.
+It finds calls that a real device would refuse or a library no longer has. Processes of the script and CTranslate2 are
+not pretended; with `--cpu` nothing is.
 """
 
 from __future__ import annotations
@@ -20,8 +17,6 @@ from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
-RATE = 1e9
-"""Operations a second of a large product, which would take a CPU minutes."""
 _ANSWERS = {
     "synchronize": None, "get_device_name": "a GPU that is not there", "mem_get_info": (100 << 30, 139 << 30),
     "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0, "reset_peak_memory_stats": None,
@@ -30,7 +25,7 @@ _ANSWERS = {
 
 
 def tried(script: str, words: list[str], *, cpu: bool) -> None:
-    """Runs a script with these words; raises what it raises."""
+    """Run a script with these words."""
     sys.path[:0] = [str(Path(script).resolve().parent), str(ROOT / "tests" / "gpu")]
     import common
 
@@ -47,7 +42,7 @@ def tried(script: str, words: list[str], *, cpu: bool) -> None:
 
             for name, answer in _ANSWERS.items():
                 instead(torch.cuda, name, lambda *_, answer=answer: answer)
-            instead(common, "product_rate", lambda *_: RATE)
+            instead(common, "product_rate", lambda *_: 1e9)  # a large product would take a CPU minutes
             stack.enter_context(pretended())
         runpy.run_path(script, run_name="__main__")
 

@@ -2,12 +2,11 @@
 
     python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced]
 
-Networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second, which
-write no rows. A batch has lengths of LibriSpeech's test-clean and the seconds of the stage's first batch in a run.
-Other toolkits score one by one.
+Networks have random weights in the published sizes, or with `--reduced` sizes for a CPU, which write no rows. A batch
+has lengths of LibriSpeech's test-clean and the seconds of the stage's first batch in a run.
 
-The floor is the larger of two times: its products and convolutions at the rate of one large product here, and the bytes
-that it must move (weights, input, output) at this device's rate. `share` is the floor's part of the time.
+The floor is the larger of two times: of the products and convolutions at the rate of one large product, and of the
+bytes (weights, input, output) at this device's rate. `share` is the floor's part of the time.
 """
 
 from __future__ import annotations
@@ -28,30 +27,31 @@ from unittest import mock
 import numpy as np
 import torch
 from common import Cases, Options, Rows, bench, cores, durations, each, interleaved, product_rate, ranked, waited
-from reduced_scorers import FullSpeaker, FullUtmos, ReducedSpeaker, ReducedUtmos
+from reduced_scorers import RandomSpeaker, RandomUtmos
 from torch.utils.flop_counter import FlopCounterMode
-from whisper_folder import SIZES, write
+from whisper_folder import SIZES, TOKENS, write
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.loading import first_batch_s
+from codec_bench.features import load_feature
+from codec_bench.features.dnsmos import Dnsmos
 from codec_bench.features.precision_names import BY_WEIGHTS
+from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.networks import convolutions, speech_transformer
+from codec_bench.networks.log_mel import log_mels
 
 RATE_HZ = 16_000
-STEPS = 27
-"""Tokens that Whisper's decoder writes, as many as LibriSpeech's utterances have, and the end."""
+STEPS = TOKENS + 1  # of Whisper's decoder, which also writes the end
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage on a device.
+    """One stage on a device: of all items together, and of each alone.
 
     Args:
-        batch: computes all items together. alone: computes them one by one, or None.
-        audio_s: seconds of audio in all items. items: their number. moved: bytes that must be read and written.
-        flops: operations; None has torch count them. precision: of the products.
+        audio_s: of all items. moved: bytes read and written. flops: None lets torch count them.
     """
 
     batch: Callable[[], Any]
@@ -69,10 +69,7 @@ def first_s(feature: Any, device: str) -> float:
 
 
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
-    """Clips of noise as in a run's batch of `batch_s` padded seconds.
-
-    A run sorts by length, so these are neighbours around LibriSpeech's median, and shorter where two do not fit.
-    """
+    """Clips of noise as in a run's batch of `batch_s` padded seconds: of lengths around LibriSpeech's median."""
     rng, lengths_s = np.random.default_rng(0), np.sort(durations(2000))
     middle = len(lengths_s) // 2
     count = min(middle, max(2, int(batch_s / lengths_s[middle])))
@@ -97,29 +94,20 @@ def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "fl
     )  # fmt: skip
 
 
-def scorer(small: Any, full: Any, precision: str = "float32") -> Callable[[str, bool], Stage]:
+def scorer(kind: Any, precision: str, device: str, reduced: bool) -> Stage:
     """The stage of the similarity's embedding or of the predicted opinion score."""
-
-    def build(device: str, reduced: bool) -> Stage:
-        kind, point = small if reduced else full, None if precision == "float32" else precision
-        return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
-
-    return build
+    feature = kind(device, None, None if precision == "float32" else precision, full=not reduced)
+    return of_feature(feature, noise(1.5 if reduced else first_s(kind, device)), precision)
 
 
 def dnsmos(device: str, reduced: bool) -> Stage:
     """Both networks of DNSMOS in torch."""
-    from codec_bench.features import load_feature
-    from codec_bench.features.dnsmos import Dnsmos
-
     signals = noise(1)[:1] if reduced else noise(first_s(Dnsmos, device))
     return of_feature(load_feature("dnsmos@torch", device=device), [one[: 9 * RATE_HZ + 160] for one in signals])
 
 
 def log_mel(device: str, reduced: bool) -> Stage:
     """Whisper's spectrograms, 128 bands."""
-    from codec_bench.networks.log_mel import log_mels
-
     signals = noise(1.5 if reduced else 480)
     seconds = sum(signal.size for signal in signals) / RATE_HZ
     moved = sum(signal.nbytes for signal in signals) + seconds * 100 * 128 * 4
@@ -138,15 +126,12 @@ def whisper_folder(name: str, dtype: str) -> Path:
 
 
 PROMPT = ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")
-Both = tuple[Callable[[], Any], Callable[[], Any]]
-"""What encodes and what decodes."""
+Both = tuple[Callable[[], Any], Callable[[], Any]]  # encoding and decoding
 
 
 def in_ctranslate2(folder: Path, device: str, kind: str, mels: np.ndarray) -> Both:
     """A Whisper in CTranslate2."""
     import ctranslate2
-
-    from codec_bench.features.recognisers.cublas import load_cublas
 
     if device != "cpu":
         load_cublas("whisper")
@@ -181,7 +166,7 @@ def in_torch(converted: Path, device: str, kind: str, mels: np.ndarray) -> Both:
     return encode, torch.inference_mode()(lambda: net.decode(encoded, prompts))
 
 
-def whisper(device: str, reduced: bool, build: Callable[[Path, str, str, np.ndarray], Both], component: str) -> Stage:
+def whisper(build: Callable[[Path, str, str, np.ndarray], Both], component: str, device: str, reduced: bool) -> Stage:
     """The encoder or the decoder of Whisper-large-v3 over full windows."""
     name, kind, windows, bytes_each = ("reduced", "float32", 2, 4) if reduced else ("large-v3", "float16", 64, 2)
     size, d = SIZES[name], SIZES[name].d_model
@@ -194,47 +179,42 @@ def whisper(device: str, reduced: bool, build: Callable[[Path, str, str, np.ndar
     return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
 
 
-def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
+def codec_stage(name: str, direction: str, device: str, reduced: bool) -> Stage:
     """The stage of encoding or decoding with a codec."""
-
-    def build(device: str, reduced: bool) -> Stage:
-        codec = load_codec(name, device=device, weights="random" if reduced else "random-full")
-        rate_hz = codec.info.sample_rates_hz[0]
-        items = [Audio(signal, rate_hz) for signal in noise(1 if reduced else codec.batch_s, rate_hz)]
-        inputs: list[Any] = items if direction == "encode" else codec.encode(items)
-        call = codec.encode if direction == "encode" else codec.decode
-        net = getattr(codec, "_net", None)
-        moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
-        return Stage(
-            lambda: call(inputs), lambda: [call([one]) for one in inputs],
-            sum(item.duration_s for item in items), len(items), moved,
-        )  # fmt: skip
-
-    return build
+    codec = load_codec(name, device=device, weights="random" if reduced else "random-full")
+    rate_hz = codec.info.sample_rates_hz[0]
+    items = [Audio(signal, rate_hz) for signal in noise(1 if reduced else codec.batch_s, rate_hz)]
+    inputs: list[Any] = items if direction == "encode" else codec.encode(items)
+    call = codec.encode if direction == "encode" else codec.decode
+    net = getattr(codec, "_net", None)
+    moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
+    return Stage(
+        lambda: call(inputs), lambda: [call([one]) for one in inputs],
+        sum(item.duration_s for item in items), len(items), moved,
+    )  # fmt: skip
 
 
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
-    "sim": scorer(ReducedSpeaker, FullSpeaker),
-    "sim-float16": scorer(ReducedSpeaker, FullSpeaker, "float16"),
-    "utmos": scorer(ReducedUtmos, FullUtmos),
-    "utmos-float16": scorer(ReducedUtmos, FullUtmos, "float16"),
-    "whisper-encoder": partial(whisper, build=in_ctranslate2, component="encoder"),
-    "whisper-decoder": partial(whisper, build=in_ctranslate2, component="decoder"),
-    "whisper-torch-encoder": partial(whisper, build=in_torch, component="encoder"),
-    "whisper-torch-decoder": partial(whisper, build=in_torch, component="decoder"),
+    "sim": partial(scorer, RandomSpeaker, "float32"),
+    "sim-float16": partial(scorer, RandomSpeaker, "float16"),
+    "utmos": partial(scorer, RandomUtmos, "float32"),
+    "utmos-float16": partial(scorer, RandomUtmos, "float16"),
+    "whisper-encoder": partial(whisper, in_ctranslate2, "encoder"),
+    "whisper-decoder": partial(whisper, in_ctranslate2, "decoder"),
+    "whisper-torch-encoder": partial(whisper, in_torch, "encoder"),
+    "whisper-torch-decoder": partial(whisper, in_torch, "decoder"),
     "dnsmos": dnsmos,
     "log-mel": log_mel,
-    "mimi-decode": codec_stage("mimi-8cb", "decode"),
-    "mimi-encode": codec_stage("mimi-8cb", "encode"),
-    "dac-decode": codec_stage("dac-24khz-8cb", "decode"),
-    "dac-encode": codec_stage("dac-24khz-8cb", "encode"),
-    "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
+    "mimi-decode": partial(codec_stage, "mimi-8cb", "decode"),
+    "mimi-encode": partial(codec_stage, "mimi-8cb", "encode"),
+    "dac-decode": partial(codec_stage, "dac-24khz-8cb", "decode"),
+    "dac-encode": partial(codec_stage, "dac-24khz-8cb", "encode"),
+    "encodec-decode": partial(codec_stage, "encodec-24khz@6", "decode"),
 }
 
 
 def rates(device: str, precision: str) -> tuple[float, float]:
     """Operations per second of a product, and bytes per second of a copy."""
-    torch.set_num_threads(cores())  # the engine has all of them
     source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
     target = torch.empty_like(source)
     copied = interleaved({"": waited(lambda: target.copy_(source), device)}, repeats=6)[""].min()
@@ -287,7 +267,7 @@ def tried(name: str, options: Options) -> Rows:
     stages=tuple(STAGES), device="cuda:0", reduced=False, repeats=5,
 )  # fmt: skip
 def main(options: Options) -> Cases:
-    """Measure the requested stages."""
+    """Every requested stage."""
     warnings.simplefilter("ignore")
-    torch.set_num_threads(cores())
+    torch.set_num_threads(cores())  # the engine has all of them
     return (rows for rows in each(options.stages, partial(tried, options=options)) if rows)

@@ -3,10 +3,9 @@
     python bench/measure.py            the commands of claims without rows of a quiet machine
     python bench/measure.py --all      every command
     python bench/measure.py --list     prints the commands with the minutes that they need, and runs none
-    python bench/measure.py dnsmos ge2e
+    python bench/measure.py dnsmos stoi
 
-Before each command it waits till the load average over one minute has fallen to what counts as quiet. Where it does not
-fall within `--patience` minutes, the command is skipped. Rows are appended by the benches themselves; commit them.
+Where the load does not fall to that of a quiet machine within `--patience` minutes, a command is skipped.
 """
 
 from __future__ import annotations
@@ -29,26 +28,15 @@ COMMANDS = {name: command for name, command in CLAIMS["commands"].items() if not
 
 def select_benches(every: bool) -> list[str]:
     """The commands to run, in the order of claims.yaml."""
-    missing = {
-        claim.command
-        for claim in claims().values()
-        if (standing_row := standing(claim)) is None or not standing_row.quiet
-    }
+    standings = [(claim.command, standing(claim)) for claim in claims().values()]
+    missing = {command for command, rows in standings if rows is None or not rows.quiet}
     return [name for name in COMMANDS if every or name in missing]
 
 
-def words_of(name: str) -> list[str]:
-    """A command as words."""
-    script, *options = shlex.split(COMMANDS[name]["run"])
-    return [sys.executable, str(BENCH / script), *options]
-
-
 def waited(patience_min: float) -> bool:
-    """Waits till the machine is quiet; False where it does not become so.
-
-    It waits for four fifths of the limit, because starting a bench is itself a load before the bench has read it.
-    """
+    """Wait for a quiet machine; False if it does not become quiet."""
     end = time.monotonic() + 60 * patience_min
+    # Four fifths of the limit: starting a bench is itself a load before the bench reads it.
     while os.getloadavg()[0] > 0.8 * QUIET_SHARE * cores():
         if time.monotonic() > end:
             return False
@@ -57,19 +45,20 @@ def waited(patience_min: float) -> bool:
 
 
 def measure(name: str, patience_min: float) -> str:
-    """Runs one command; says what became of it."""
+    """Run one command; return what became of it."""
     if not waited(patience_min):
         return f"skipped: the load stays above {0.8 * QUIET_SHARE * cores():.1f}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every process would compile what it imports, for seconds
     start = time.monotonic()
-    code = subprocess.run(words_of(name), cwd=ROOT, env=environment).returncode
+    words = [sys.executable, *shlex.split(f"bench/{COMMANDS[name]['run']}")]
+    code = subprocess.run(words, cwd=ROOT, env=environment).returncode
     return f"{'measured' if code == 0 else f'failed with {code}'} in {(time.monotonic() - start) / 60:.1f} min"
 
 
 def main() -> None:
-    """Lists or measures."""
+    """List or measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[[], *COMMANDS], help="commands of claims.yaml")
     parser.add_argument("--all", action="store_true", help="also what has rows of a quiet machine")
@@ -79,14 +68,14 @@ def main() -> None:
     chosen = options.names or select_benches(options.all)
     if options.list:
         for name in chosen:
-            sys.stdout.write(f"{name:22} {COMMANDS[name]['minutes']:>3} min  python bench/{COMMANDS[name]['run']}\n")
-        sys.stdout.write(f"{sum(COMMANDS[name]['minutes'] for name in chosen)} min in all\n")
+            print(f"{name:22} {COMMANDS[name]['minutes']:>3} min  python bench/{COMMANDS[name]['run']}")
+        print(f"{sum(COMMANDS[name]['minutes'] for name in chosen)} min in all")
         return
     states = {}
     for name in chosen:
         print(f"== {name}: {COMMANDS[name]['run']}", flush=True)
         states[name] = measure(name, options.patience)
-        sys.stdout.write(f"== {name}: {states[name]}\n")
+        print(f"== {name}: {states[name]}", flush=True)
     subprocess.run([sys.executable, str(BENCH / "table.py")], cwd=ROOT, check=True)
     sys.exit(3 if any("measured" not in text for text in states.values()) else 0)
 

@@ -1,12 +1,12 @@
 """Similarity and UTMOS with seeded noise for weights, reduced or full.
 
-The reduced architectures are the published ones with fewer and narrower layers. The metrics are named as custom code
-(`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
+Reduced architectures have fewer and narrower layers. The engine runs their metrics as custom code
+(`reduced_scorers.py:ReducedSim`).
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -28,12 +28,12 @@ UTMOS = EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers
 
 
 class _Random:
-    """A feature with random weights, drawn on its device if `full`."""
+    """A feature with random weights, at the published size and drawn on its device if `full`."""
 
-    full: ClassVar = False
     _path: Any = None
 
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+    def __init__(self, device: str = "cpu", weights: Any = None, point: str | None = None, full: bool = False) -> None:
+        self.full = full
         EncoderFeature.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
 
     def _network(self) -> Any:
@@ -42,8 +42,8 @@ class _Random:
             return self._drawn().eval()
 
 
-class ReducedSpeaker(_Random, WavlmLargeSv):
-    """The speaker embedding at a reduced size."""
+class RandomSpeaker(_Random, WavlmLargeSv):
+    """The speaker embedding."""
 
     name = protocol = "reduced-speaker"
 
@@ -51,14 +51,8 @@ class ReducedSpeaker(_Random, WavlmLargeSv):
         return SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(SPEAKER, 128, 384, 256)
 
 
-class FullSpeaker(ReducedSpeaker):
-    """The speaker embedding at the published size."""
-
-    full = True
-
-
-class ReducedUtmos(_Random, Utmos):
-    """The predicted opinion score at a reduced size."""
+class RandomUtmos(_Random, Utmos):
+    """The predicted opinion score."""
 
     name = protocol = "reduced-utmos"
 
@@ -69,18 +63,12 @@ class ReducedUtmos(_Random, Utmos):
         return net
 
 
-class FullUtmos(ReducedUtmos):
-    """UTMOS at the published size."""
-
-    full = True
-
-
 class ReducedSim(Sim):
     """The cosine of the reduced speaker embeddings."""
 
     def __init__(self) -> None:
         self.name, self.protocol = "sim[reduced]", "sim/reduced"
-        self._feature = f"{__file__}:ReducedSpeaker"
+        self._feature = f"{__file__}:RandomSpeaker"
         self.estimate_features = self.reference_features = (self._feature,)
 
 
@@ -89,4 +77,4 @@ class ReducedOpinion(REGISTRY.resolve("utmos")):
 
     def __init__(self) -> None:
         self.name, self.protocol, self.languages = "utmos[reduced]", "utmos/reduced", ("en",)
-        self.estimate_features = (f"{__file__}:ReducedUtmos",)
+        self.estimate_features = (f"{__file__}:RandomUtmos",)

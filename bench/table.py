@@ -3,10 +3,9 @@
     python bench/table.py           writes the tables and numbers in README.md and docs/, and data/README.md
     python bench/table.py --check   writes nothing; exits with 1 where a text is not what the rows say
 
-`claims.yaml` says which rows stand for which claim. A text takes its numbers between two marks, as HTML comments:
-`rows: NAME` and `rows end` around a table, `row: NAME` and `/row` around a number in a sentence. The check also fails
-where a row was changed or removed by hand, and where README.md or docs/ hold a ratio of speed that stands between no
-marks.
+`claims.yaml` says which rows support a claim. HTML comments mark the numbers of a text: `rows: NAME` and `rows end`
+around a table, `row: NAME` and `/row` around a number. The check also fails for rows that were changed by hand, and for
+ratios of speed without marks in README.md or docs/.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ from codec_bench.metrics.costs import COSTS, FIELDS
 
 NOT_QUIET = "not measured on a quiet machine yet"
 COSTS_OF_STAGES = "{device costs}"
-"""In the note of a claim: the digest of the stages' costs, so that rows of older costs support no claim."""
-GPU = "NVIDIA H200"
-"""The GPU of sentences, and of the costs of the virtual clock. Others, and several, have separate lines."""
+"""In the note of a claim: the digest of the stages' costs, so rows of older costs support no claim."""
+GPU = "NVIDIA H200"  # of sentences and of the virtual clock; others, and several, have separate lines
 NOT_COMPARABLE = "no rows of one commit, size and precision"
 PRECISION = re.compile(r"bfloat16|float16|float32")
 DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
@@ -51,7 +49,7 @@ def quiet(row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: how its row is found, and how it is worded."""
+    """One claim of claims.yaml."""
 
     name: str
     command: str
@@ -72,8 +70,7 @@ class Claim:
     @property
     def stem(self) -> str:
         """The bench that measures it, and the file of its rows."""
-        script = CLAIMS["commands"][self.command]["run"].split()[0]
-        return str(script).removeprefix("bench_").removesuffix(".py")
+        return Path(CLAIMS["commands"][self.command]["run"].split()[0]).stem.removeprefix("bench_")
 
     @property
     def gpu(self) -> bool:
@@ -116,10 +113,6 @@ class Standing:
     def value(self) -> str:
         """What the claim says, as in `7.5x`."""
         return self.claim.says.format(self._numbers()[0])
-
-    def number(self) -> float:
-        """The measured value in its row's unit, or the claim's part of a note."""
-        return float(self._numbers()[0] if self.claim.value == "note" else self.row["p50"])
 
     def spread(self) -> str:
         """The range of the middle three fifths of the passes; empty for one pass."""
@@ -195,10 +188,7 @@ def measurements(claim: Claim) -> Iterator[Standing]:
 
 
 def standing(claim: Claim, gpu: str = GPU) -> Standing | None:
-    """The newest rows of a quiet machine (of this GPU, if the claim is of one), else the newest.
-
-    A comparison takes its first line's commit and size.
-    """
+    """The newest rows of a quiet machine (and of this GPU), else the newest, comparable with the first line's."""
     candidates = [one for one in measurements(claim) if not claim.gpu or one.row["gpu"] == gpu]
     if claim.head not in ("", claim.name) and (first := standing(claims()[claim.head], gpu)):
         candidates = [one for one in candidates if one.is_comparable(first)]
@@ -206,10 +196,7 @@ def standing(claim: Claim, gpu: str = GPU) -> Standing | None:
 
 
 def table(names: list[str]) -> str:
-    """A table of claims, one a line, and how many claims have no rows.
-
-    A comparison without rows for its first line keeps it where a later line has some.
-    """
+    """A table of claims, one a line, and how many claims have no rows."""
     listed = [claims()[name] for name in names]
     on_gpu = [claim for claim in listed if claim.gpu]
     gpus = sorted({one.row["gpu"] for claim in on_gpu for one in measurements(claim)} - {GPU})
@@ -224,7 +211,7 @@ def table(names: list[str]) -> str:
             rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
             continue
         why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
-        if (gpu, claim.name) in heads:
+        if (gpu, claim.name) in heads:  # a later line of its comparison has rows
             rows.append((claim.subject, claim.than, why, "", ""))
         elif gpu == GPU:
             missing[why] += 1
@@ -270,8 +257,7 @@ def drift_table() -> str:
     return text + "".join(f"{note[:1].upper()}{note[1:]}.\n" for note in dict.fromkeys(row["note"] for row in newest))
 
 
-CORE_HOUR, GPU_HOUR = 0.04, 3.0
-"""Prices in dollars, as examples: the documentation says that they are."""
+CORE_HOUR, GPU_HOUR = 0.04, 3.0  # prices in dollars, as examples: the documentation says that they are
 
 
 def cost_table() -> str:
@@ -288,26 +274,23 @@ def cost_table() -> str:
         "`report`: minutes": ("ten-report", 1 / 3_333_334 / 60),
         "`compare`: minutes": ("ten-compare", 1 / 3_333_334 / 60),
     }  # fmt: skip
-    lines = ["| one system | 10^6 utterances | 10^7 | 10^8 |", "|---|--:|--:|--:|"]
+    lines, counts = ["| one system | 10^6 utterances | 10^7 | 10^8 |", "|---|--:|--:|--:|"], (1e6, 1e7, 1e8)
     for label, (claim, factor) in each.items():
         row = standing(claims()[claim])
-        sizes = (None if row is None else row.number() * factor * count for count in (1e6, 1e7, 1e8))
+        values = [NOT_QUIET] * 3 if row is None else [two_digits(float(row.row["p50"]) * factor * n) for n in counts]
         label += f" ({NOT_QUIET})" if row is not None and not row.quiet else ""
-        lines.append(f"| {label} | {' | '.join(NOT_QUIET if one is None else _two_digits(one) for one in sizes)} |")
+        lines.append(f"| {label} | {' | '.join(values)} |")
     return "\n".join(lines) + "\n"
 
 
-def _two_digits(number: float) -> str:
-    """A number to two significant digits: 0.31, 2.4, 1,300."""
-    rounded = float(f"{number:.2g}")
-    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+def two_digits(number: float) -> str:
+    """Two significant digits with separators: 0.31, 2.4, 1,300."""
+    return f"{float(f'{number:.2g}'):,.10g}"
 
 
 def design_table(stem: str) -> str:
     """The designs of a study with what was counted of each, from the newest rows."""
     rows = [r for r in rows_of(stem) if r["case"].startswith("design: ") and r["tree"] == "clean"]
-    if not rows:
-        return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
     newest = {row["case"]: row for row in rows}
     values = {(r["case"], r["unit"]): r["p50"] for r in rows if r["commit"] == newest[r["case"]]["commit"]}
     units = list(dict.fromkeys(unit for _, unit in values))
@@ -412,10 +395,9 @@ def device_costs() -> str:
         rows = [newest[case] for case in cases if case in newest]
         if len(rows) < len(cases) or len({(row["n"], row["commit"]) for row in rows}) != 1:
             continue
-        audio = re.search(r"([0-9.]+) s of audio", rows[0]["note"])
-        assert audio is not None
+        (audio_s,) = re.findall(r"([0-9.]+) s of audio", rows[0]["note"])
         batch_s = sum(float(row["p50"]) for row in rows)
-        lines.append(f"{precision},{stage},{batch_s:.5g},{audio[1]},{rows[0]['tree']},{rows[0]['run']}")
+        lines.append(f"{precision},{stage},{batch_s:.5g},{audio_s},{rows[0]['tree']},{rows[0]['run']}")
     return "\n".join(lines) + "\n"
 
 
@@ -427,8 +409,7 @@ def pages() -> list[Path]:
 def unbound(text: str) -> list[str]:
     """Ratios of speed in a text that stand between no marks, each with its line."""
     text = INLINE.sub("", BLOCK.sub("", text))
-    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    lines = outside.splitlines()
+    lines = re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines()
     return [f"{match[0]!r} in {line.strip()[:100]!r}" for line in lines for match in UNBOUND.finditer(line)]
 
 
@@ -456,7 +437,7 @@ def damaged() -> Iterator[str]:
 
 
 def wrong() -> Iterator[str]:
-    """Everything that the check finds."""
+    """All findings of the check."""
     yield from damaged()
     for path in outdated():
         yield f"{path.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
@@ -470,7 +451,7 @@ def wrong() -> Iterator[str]:
 
 
 def main() -> None:
-    """Writes or checks."""
+    """Write or check."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where text and rows differ")
     if parser.parse_args().check:

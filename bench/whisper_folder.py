@@ -1,7 +1,7 @@
 """A Whisper of any published size with random weights, for CTranslate2.
 
-The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens
-as in `tests/golden/tiny_whisper.py`: the end of the text reads a column of its own, and a position turns it up.
+The weights are stretches of one block of noise, which costs no time to draw. A position turns up the column that only
+the end of the text reads, so transcripts have a fixed number of tokens.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import common  # noqa: F401 - the stand-ins can be imported
 import numpy as np
 
 POSITIONS, TEXT_POSITIONS = 1_500, 448
+TOKENS = 26  # of a transcript, as many as the 20 words of LibriSpeech's test-clean take on average
 GREEDY = {
     "beam_size": 1, "best_of": 1, "temperature": 0.0, "without_timestamps": True, "condition_on_previous_text": False,
     "no_speech_threshold": None, "log_prob_threshold": None, "compression_ratio_threshold": None,
 }  # fmt: skip
-"""Options by which faster-whisper writes the likeliest token of each window and nothing else."""
-_NOISE = 1 << 20
+"""Options of faster-whisper for the likeliest tokens."""
 _LOUD = {
     "conv1/weight": 2.0, "conv2/weight": 1.0, "/self_attention/linear_1/weight": 1.0, "/attention/linear_0/weight": 1.0,
     "/attention/linear_1/weight": 4.0, "/attention/linear_2/weight": 3.0,
 }  # fmt: skip
-"""By the ends of names: the deviation of a weight, times the root of its inputs; it lets the sound decide the text."""
+"""By the ends of names: the deviation of a weight, times the root of its inputs, for which the sound decides."""
 _ROWS = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}
-"""Rows of a matrix in widths of the network, where it has more than one."""
+"""Rows of a matrix in widths of the network, if more than one."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,10 @@ SIZES = {
 
 
 def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", words: int | None = None) -> Path:
-    """Write `model.bin` and the files next to it into a new folder.
+    """Write a new folder with a Whisper whose transcripts have so many tokens.
 
     Args:
-        tokens: after which every transcript ends.
-        dtype: of the weights in the file, `float32` or `float16`.
-        words: of the vocabulary without its special tokens; None for as many as the published ones have.
+        dtype: of the weights. words: of the vocabulary without its special tokens; None for the published number.
     """
     import tiny_whisper as tiny
     from ctranslate2.specs import whisper_spec
@@ -103,7 +101,7 @@ def _fill(spec: Any, size: Size, vocabulary: int, dtype: np.dtype) -> None:
     """Give every weight a stretch of noise, and every norm the identity."""
     from ctranslate2.specs import model_spec
 
-    noise = np.random.default_rng(0).standard_normal(_NOISE).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal(1 << 20).astype(np.float32)
     starts = itertools.count(0, 7919)  # equal weights would be taken for one
 
     def visit(module: Any, name: str, value: Any) -> None:
@@ -136,9 +134,9 @@ def _spread(name: str, shape: tuple[int, ...]) -> float:
     for end, factor in _LOUD.items():
         if name.endswith(end):
             return factor * shape[1] ** -0.5
-    if name.startswith("decoder"):
-        return 1.0 if name.endswith("encodings") else 0.1 if "embeddings" in name or "projection" in name else 0.02
-    return 0.02
+    if not name.startswith("decoder"):
+        return 0.02
+    return 1.0 if name.endswith("encodings") else 0.1 if "embeddings" in name or "projection" in name else 0.02
 
 
 def _end_after(decoder: Any, stop: int, position: int) -> None:

@@ -149,8 +149,7 @@ def test_codecs(bench, monkeypatch, error):
     monkeypatch.setattr(module, "utterances", lambda *args: [item.samples for item in two_items()])
     alone = module.as_arrays(*module.ours(codec, two_items(), [[0], [1]]))
     monkeypatch.setattr(module, "transformers", lambda *args: alone)
-    for name in ("encodec", "of its own"):
-        (passes if error == 0 else fails)(module.measure, name, options)
+    (passes if error == 0 else fails)(module.measure, "encodec", options)
 
 
 def test_quantisers(bench, monkeypatch):
@@ -316,7 +315,7 @@ def test_million(bench, tmp_path):
             db.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?)", [(*score, status) for score in scores])
         return out
 
-    assert module.check(record(tmp_path / "good"), 2) == 12
+    passes(module.check, record(tmp_path / "good"), 2)
     fails(module.check, record(tmp_path / "fewer", items=3), 2)
     fails(module.check, record(tmp_path / "without", scores=scores[1:]), 2)
     fails(module.check, record(tmp_path / "failed", status="failed"), 2)
@@ -339,7 +338,7 @@ def test_start(bench, monkeypatch, tmp_path, error):
 @pytest.mark.parametrize("error", ERRORS)
 def test_peers(bench, monkeypatch, error):
     module = bench("bench_peers")
-    clip = np.random.default_rng(0).normal(0, 0.1, module.RATE).astype(np.float32)
+    clip = np.random.default_rng(0).normal(0, 0.1, module.RATE_HZ).astype(np.float32)
     pairs = [(clip, np.round(clip * 8).astype(np.float32) / 8)]
     case = "si_sdr, torchmetrics"
     passes(module.compare, case, pairs, "noise", 1)
@@ -357,7 +356,7 @@ def test_peers_of_whisper(bench, monkeypatch):
     monkeypatch.setitem(whisper_folder.SIZES, "tiny", whisper_folder.SIZES["reduced"])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     rng, build = np.random.default_rng(0), module.load_feature
-    signals = [rng.normal(0, 0.1 * level, module.RATE).astype(np.float32) for level in (1, 2)]
+    signals = [rng.normal(0, 0.1 * level, module.RATE_HZ).astype(np.float32) for level in (1, 2)]
     passes(module.whisper, signals, "noise", 1)
 
     def other(name, *, weights):

@@ -37,7 +37,7 @@ def test_only_what_is_missing_is_measured(monkeypatch):
 def test_a_command_runs_next_to_its_environment(ran):
     assert measure.measure("stoi", 0).startswith("measured")
     ((command, environment),) = ran
-    assert command == [sys.executable, str(measure.BENCH / "bench_stoi.py")]
+    assert command == [sys.executable, "bench/bench_stoi.py"]
     assert environment["PYTHONPATH"] == str(measure.ROOT) and "PYTHONDONTWRITEBYTECODE" not in environment
 
 
