@@ -111,7 +111,7 @@ def _describe(name: str) -> dict[str, Any]:
     if base in features.REGISTRY.names():
         return _feature_facts(name)
     if name in group_names():
-        return {"group": name, "stands for": "those that can be measured here", "metrics": group_metrics(name)}
+        return {"group": name, "selects": "those that can be measured here", "metrics": group_metrics(name)}
     if name in REGISTERED:
         return _data_facts(name)
     if name in config_names("preset"):  # a suite may have the same name

@@ -85,8 +85,9 @@ class PublishedWeights:
 class Codec(ABC):
     """Encodes and decodes batches. Custom codecs may derive from it or imitate it.
 
-    Class attributes where: `device` for networks, `cpu` for codecs that always run in the CPU workers. batch_s: seconds
-        of padded audio that a batch holds at first. The engine halves it when memory runs out.
+    Class attributes
+        where: `device` for networks, `cpu` for codecs that always run in the CPU workers.
+        batch_s: seconds of padded audio in the first batch. The engine halves it when memory runs out.
 
     Examples:
         >>> class Pcm(Codec):

@@ -47,11 +47,13 @@ def too_short(signal: np.ndarray, model: str, needed: int) -> Unavailable | None
 class Feature(ABC):
     """A batched model over single signals.
 
-    Class attributes name: its key in the registry. protocol: exact id (model, checkpoint, front end, version), part of
-        the cache key; an instance may set it. rate_hz: rate of the signals that it reads. where: `device` (the GPU if
-        there is one, else the CPU workers) or `cpu` (always the CPU workers). batch_s: padded seconds of audio in the
-        first batch. It is halved when the memory is full. mib_per_s: upper bound of a GPU's MiB per padded second in
-        float32. If known, the first batch on a GPU fills
+    Class attributes
+        name: its key in the registry.
+        protocol: exact id (model, checkpoint, front end, version), part of the cache key; an instance may set it.
+        rate_hz: rate of the signals that it reads.
+        where: `device` (the GPU if there is one, else the CPU workers) or `cpu` (always the CPU workers).
+        batch_s: padded seconds of audio in the first batch. It is halved when the memory is full.
+        mib_per_s: upper bound of a GPU's MiB per padded second in float32. If known, the first batch on a GPU fills
             half of the memory, up to 600 s.
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the supported languages; empty for any.

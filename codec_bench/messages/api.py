@@ -67,7 +67,7 @@ SENTENCES = {
         "power_value": "the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8",
         "one_sample_decides": "without one of the samples {metric} has no value, so nothing is known of its spread",
         "estimates_are_references": (
-            "{files} of {estimates} estimates are the files of their own references, such as that of '{example}'"
+            "{files} of {estimates} estimates are the files of their references, such as that of '{example}'"
         ),
         "estimates_equal_references": (
             "{equal} of the {compared} estimates that were looked at equal their references sample by sample"

@@ -20,7 +20,7 @@ SENTENCES = {
         "silence_around": "{silence_s:.1f} s of silence lie around {sound_s:.1f} s of sound",
         "empty_band": "it holds nothing above {top_khz:.1f} kHz, at a rate of {rate_khz:g} kHz",
         "other_rate": "it has as many samples as its reference, at {rate_khz:g} in place of {reference_khz:g} kHz",
-        "empty_channels": "it has sound in {heard:g} of {channels:g} channels",
+        "empty_channels": "it has audio in {heard:g} of {channels:g} channels",
         "folded_channels": "its {channels:g} channels came back as one sound",
         "short_inconclusive": "it is too short to show whether it is the sound of its reference",
         "goes_on_without_device": "{cause}; the run goes on without it",

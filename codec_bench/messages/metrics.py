@@ -25,7 +25,7 @@ SENTENCES = {
         ),
         "score_of_other_protocol": (
             "the score is by the protocol '{protocol}', and the metric by '{expected}', so they have no mean; give "
-            "each protocol a metric of its own"
+            "each protocol a separate metric"
         ),
         "no_estimate": "there is no estimate",
         "no_reference": "there is no reference audio to compare with",

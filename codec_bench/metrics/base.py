@@ -132,11 +132,12 @@ class Inputs:
 class Metric(ABC):
     """One number per item.
 
-    Class attributes name: its key in the registry. kind: `pair` (estimate against reference), `single` (the estimate
-        alone) or `text` (against a transcript). rate_hz: rate of its signals; None for the reference's own rate. An
-        instance may set it. signals: whether `compute` reads the signals; False if it reads only features.
-        scale_invariant: whether its definition omits the scale of either signal. Its signals are then not cut to [-1,
-            1].
+    Class attributes
+        name: its key in the registry.
+        kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (against a transcript).
+        rate_hz: rate of its signals; None for the reference's own rate. An instance may set it.
+        signals: whether `compute` reads the signals; False if it reads only features.
+        scale_invariant: whether its definition omits the scale of either signal, which is then not cut to [-1, 1].
         takes_prompt: whether the reference of a pair may say other words, as a voice prompt does.
         waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
         estimate_features, reference_features: names of all features of each side, in any language.

@@ -1,8 +1,9 @@
 """Steps of the project's own text rules: small functions of one text.
 
-Steps `lower`: lower case. `clean`: removes characters that are not spoken (control and format characters, variants of a
-    glyph); white space
-        becomes spaces.
+Steps
+    `lower`: lower case.
+    `clean`: removes characters that are not spoken (control and format characters, variants of a glyph); white space
+    becomes spaces.
     `squeeze`: runs of white space become one space, and none stays at the ends.
     `nfkc`: Unicode's normal form NFKC.
     `digits`: decimal digits of every script become ASCII digits.

@@ -3,8 +3,8 @@
 A name always denotes the same rule, because it is part of protocol ids. A changed rule gets a new name. Each process
 caches results, because each reference meets the answer of every system of a run.
 
-Normalisers `whisper-en`: English by Whisper's authors. Lower case; brackets and fillers (`hmm`, `uh`) removed;
-    contractions,
+Normalisers
+    `whisper-en`: English by Whisper's authors. Lower case; brackets and fillers (`hmm`, `uh`) removed; contractions,
         titles, numbers, currencies and British spellings unified; symbols and diacritics removed. A. Radford et al.,
         "Robust Speech Recognition via Large-Scale Weak Supervision", ICML 2023, appendix C. Equals transformers'
         `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.

@@ -3,8 +3,8 @@
 A rule sets, for each language, the steps for both texts and the item. Error rates by different rules are different
 measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
 
-The project's own rules `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese
-    character or a word of
+The project's own rules
+    `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese character or a word of
         another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
         in words, with its marks. In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and
         spellings of the same speech are unified.

@@ -4,11 +4,11 @@ A table holds only what a language leaves to the writer; `docs/metrics/text_rule
 speech stays different, even with the same meaning: inflected numbers, "ngàn" and "nghìn", "septante". Numbers are
 written out in `cardinals.py`; the tables here also unify the ways to write them out.
 
-Steps `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة,
-    and
+Steps
+    `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة, and
         ثلاث مئة one word.
     `yo`: ё becomes е. `variants-ru`: "одна тысяча" becomes "тысяча".
-    `devanagari`: sequences that Unicode advises against become the letter meant; a nasal before a consonant of its own
+    `devanagari`: sequences that Unicode advises against become the letter meant; a nasal before a consonant of its
         class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: one spelling per numeral.
     `variants-de`, `variants-it`, `variants-pt`, `variants-vi`: one spelling per numeral. `ordinals-id`: ke-2 becomes
         kedua.

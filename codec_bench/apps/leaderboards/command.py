@@ -33,7 +33,7 @@ def leaderboard(
             help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, "
                  "ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or "
                  "mmau-pro (the last two have no published rows); codecs, for codecs of any runs and "
-                 "published ones; or a YAML file of your own.")],
+                 "published ones; or the path of a YAML file.")],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
     robustness: Annotated[bool,
         typer.Option("--robustness", help="Show how the ranks change without a benchmark, without a group of tasks, "

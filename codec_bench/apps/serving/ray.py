@@ -2,8 +2,8 @@
 
     serve run codec_bench.apps.serving.ray:deployment metrics=stoi,sim[ge2e] reward=reward.yaml
 
-Each replica runs the service on a loopback address and forwards requests, so answers are the same. References are in an
-actor of their own, since a later request may reach another replica.
+Each replica runs the service on a loopback address and forwards requests, so answers are the same. References are in a
+separate actor, since a later request may reach another replica.
 """
 
 from __future__ import annotations

@@ -432,7 +432,7 @@ class SubmissionFile(Strict):
     Args:
         answer: the field of the model's answer.
         fields: the fields of an entry, each with the name of the question's column, or `id`. Empty columns are omitted.
-        made: further fields, each with a text in which `<id>` stands for the question's id.
+        made: further fields, each with a text in which `<id>` is replaced by the question's id.
     """
 
     answer: str

@@ -1,10 +1,10 @@
 """`accuracy[RULE]`: the share of right answers by a rule.
 
-The project's own rules `exact`: the answer equals a reference, apart from case, compatibility forms, white space and
-    closing marks. `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word
-    `male`. `contains`: the answer contains the words of a reference in a row. `female` does not contain the word
-    `male`. `answer-match`: as `contains`, without accents and articles, for open questions with several references (the
-    `has
+The project's own rules
+    `exact`: the answer equals a reference, apart from case, compatibility forms, white space and closing marks.
+    `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word `male`.
+    `contains`: the answer contains the words of a reference in a row. `female` does not contain the word `male`.
+    `answer-match`: as `contains`, without accents and articles, for open questions with several references (`has
         answer` of D. Chen et al., "Reading Wikipedia to Answer Open-Domain Questions", ACL 2017). A Han character is a
         word.
     `choice`: the answer names the same option as the reference. Either may be a letter or the text of a choice.
@@ -12,6 +12,7 @@ The project's own rules `exact`: the answer equals a reference, apart from case,
     `label`: the answer has the words of a reference, with any separators (`throat-clearing`, `Throat clearing`).
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed first.
+
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
 `official/air-bench/...`, `official/mmsu`, `official/rul-muchomusic`, `official/mimo-audio/...`,
 `official/vocalbench/...` (see `ultraeval`, `audiobench`, `air_bench_foundation`, `mmsu`, `muchomusic`, `spoken_rules`).

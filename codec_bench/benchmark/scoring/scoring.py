@@ -472,7 +472,7 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
     if not scheme.sets:
         return
     sets: dict[int, list[Exchange]] = {}
-    for exchange in exchanges(run):  # each draw answers every question once, and is a set of its own
+    for exchange in exchanges(run):  # each draw answers every question once, and is a separate set
         sets.setdefault(exchange.question.draw or 0, []).append(exchange)
     system = next(iter(run.systems))
     for name, metric in scheme.sets.items():

@@ -58,7 +58,7 @@ class Amr(RatedCodec):
         """Decode one item without the codec's delay.
 
         Args:
-            packets: None stands for a lost packet, which the decoder conceals.
+            packets: None is a lost packet, which the decoder conceals.
         """
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
         framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]

@@ -34,8 +34,9 @@ class PublishedCodec(Codec):
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
 
-    Class attributes checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the
-        class. residual: whether codebooks are residual, so that the first ones can be decoded alone.
+    Class attributes
+        checkpoints: names of the weights in the catalogue; `{option}` is replaced by an option of the class.
+        residual: whether codebooks are residual, so the first ones can be decoded alone.
 
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.

@@ -1,6 +1,6 @@
 """Lists of one utterance a line: LJSpeech, LibriSpeech, ESD, Seed-TTS, Kaldi.
 
-Formats https://keithito.com/LJ-Speech-Dataset/ (README), https://www.openslr.org/12,
+Formats: https://keithito.com/LJ-Speech-Dataset/ (README), https://www.openslr.org/12,
     https://hltsingapore.github.io/ESD/, https://github.com/BytedanceSpeech/seed-tts-eval,
     https://kaldi-asr.org/doc/data_prep.html, https://espnet.github.io/espnet/espnet2_tutorial.html.
 """

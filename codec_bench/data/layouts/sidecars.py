@@ -1,6 +1,6 @@
 """Text files next to sounds: LibriTTS, VCTK, `.txt`, `.lab`, TextGrid.
 
-Formats https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
+Formats: https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
     (https://montreal-forced-aligner.readthedocs.io/en/latest/user_guide/corpus_structure.html).
 """
 

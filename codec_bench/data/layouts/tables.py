@@ -1,6 +1,6 @@
 """Tables and JSON lines: audiofolder, Common Voice, NeMo, Lhotse, tar files.
 
-Formats https://huggingface.co/docs/datasets/audio_dataset, https://commonvoice.mozilla.org/datasets,
+Formats: https://huggingface.co/docs/datasets/audio_dataset, https://commonvoice.mozilla.org/datasets,
     https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html,
     https://lhotse.readthedocs.io/en/latest/corpus.html, https://github.com/webdataset/webdataset.
 """

@@ -7,7 +7,7 @@ const heading = (column) => [title(column), column.unit && `(${column.unit})`, c
 // If the page shows several benchmarks, the label of a sample names its benchmark.
 const labelOf = (sample) => [sample[6], sample[0]].filter(Boolean).join(": ");
 
-// Runs over different data have columns of their own, bitrates too.
+// Runs over different data have separate columns, bitrates too.
 const bitrateColumns = data.columns.map((_, c) => c).filter((c) => data.columns[c].name === "bitrate");
 const qualityColumns = data.columns.map((_, c) => c).filter((c) => !bitrateColumns.includes(c));
 

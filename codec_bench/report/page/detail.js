@@ -262,7 +262,7 @@ function showPlaying() {
   followPlaying();
 }
 
-// One frame at a time is asked for, however often the track changes while it plays.
+// Requests one frame at a time, however often the track changes while it plays.
 function followPlaying() {
   if (player.playing) frame ||= requestAnimationFrame(follow);
 }

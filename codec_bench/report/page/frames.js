@@ -18,7 +18,7 @@ function watchFrame(frame) {
     scroll.tabIndex = scrolls || scroll === document.activeElement ? 0 : -1;
   };
   scroll.addEventListener("scroll", show, { passive: true });
-  // What gets the focus must not lie under the fixed column or the fixed head.
+  // The focused element must not be under the fixed column or the fixed head.
   scroll.addEventListener("focusin", () => {
     const [corner] = scroll.querySelector("tr").cells;
     scroll.style.scrollPadding = `${corner.parentElement.offsetHeight}px 0 0 ${corner.offsetWidth}px`;

@@ -115,7 +115,7 @@ function drawPoint(p, x, y, marks, texts) {
   return group;
 }
 
-/** Values without an x, as dashed lines; those that lie on one line share it. Gives the boxes that no name may cover. */
+/** Values without an x, as dashed lines; equal ones share a line. Gives the boxes that no name may cover. */
 function drawLevels(picture, levels, y, room, large, spots) {
   const groups = [];
   for (const p of levels.map((level) => ({ ...level, at: y(level.y) })).sort((a, b) => a.at - b.at)) {

@@ -1,4 +1,4 @@
-// Quality against measured bitrate; without bitrates, each system has a line of its own.
+// Quality against measured bitrate; without bitrates, each system has a separate line.
 const withBitrates = data.systems.some((system, s) => !system.unprocessed && bitrateOf(s)?.[0] > 0);
 
 /** The systems that have a value of a column, as points; x is null without a bitrate. */

@@ -8,7 +8,7 @@ const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${
 // Sound of a row: the estimate's, or that of the question which was answered in text.
 const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));
 const alike = alikeEnd(data.samples.map(labelOf));
-// Generated audio has a length of its own; all other systems share the sample's.
+// Generated audio has its own length; all other systems share the sample's.
 const lengthOf = (s, n) => (data.lengths[s] ? data.lengths[s][n] : data.samples[n][DURATION]);
 const isTimed = data.samples.some((sample) => sample[DURATION] !== null);
 

@@ -4,7 +4,7 @@ view("checks", async (box) => {
   const text = ([value, low, high]) => `${Number(value.toPrecision(5))} [${Number(low.toPrecision(5))}, ${Number(high.toPrecision(5))}]`;
   box.append(
     el("h1", null, "Checks"),
-    el("p", { class: "lead" }, "Two runs of one system, over the same data and by the same protocol, contradict each other if each number lies outside the other's 95 % interval. One of them was then made in another way than its record says, or one of their programs changed what it does."),
+    el("p", { class: "lead" }, "Two runs of one system, over the same data and by the same protocol, contradict each other if each number is outside the other's 95 % interval. Then one record is wrong, or one of their programs has changed."),
   );
   const found = await load("checks");
   if (!found.length) box.append(el("p", null, "No runs of this site contradict each other."));
@@ -18,6 +18,6 @@ view("checks", async (box) => {
     );
   }
   const unfinished = index.runs.filter(([, , , , state]) => state !== "finished");
-  if (unfinished.length) box.append(el("h2", null, "Runs that are not finished"), el("p", { class: "lead" }, "Their numbers are from the items so far, and count nowhere as best."), wordTable("Runs that are not finished", RUN_HEADS, runRows(unfinished), "narrow"));
+  if (unfinished.length) box.append(el("h2", null, "Runs that are not finished"), el("p", { class: "lead" }, "Their numbers are over the finished items, and are never marked as best."), wordTable("Runs that are not finished", RUN_HEADS, runRows(unfinished), "narrow"));
   return "Checks";
 });

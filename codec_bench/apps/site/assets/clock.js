@@ -82,7 +82,7 @@ class SharedClock {
     this.changed();
   }
 
-  /** Brings sounds that drifted back to the clock. A jump takes time of its own, so that small differences are run off. */
+  /** Brings sounds that drifted back to the clock. A jump takes time, so small differences are corrected by the speed. */
   tick() {
     if (!this.playing) return;
     const [leader, now] = [this.leader, this.position];

@@ -1,4 +1,4 @@
-// Codecs that others published: one source and set of data at a time, quality against bitrate, and a point of one's own.
+// Codecs that others published: one source and set of data at a time, quality against bitrate, and a custom point.
 function publishedCodecs(box, { summary, tables }, state) {
   let chosen = tables[Number(state.get("of"))] ? Number(state.get("of")) : 0;
   const place = el("div");
@@ -20,7 +20,7 @@ function publishedCodecs(box, { summary, tables }, state) {
     keepState({ of: chosen, plot: null, own: null });
     draw(new URLSearchParams());
   }, { id: "codecs-of" });
-  box.append(el("h1", null, "Published codecs"), el("p", { class: "lead" }, summary, " They share no table with the runs of this site, whose data and protocols are others."), el("div", { class: "controls" }, choose), place);
+  box.append(el("h1", null, "Published codecs"), el("p", { class: "lead" }, summary, " Runs of this site have other data and protocols, so they are in other tables."), el("div", { class: "controls" }, choose), place);
   draw(state);
   return "Published codecs";
 }

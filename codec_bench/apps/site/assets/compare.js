@@ -6,7 +6,7 @@ view("compare", async (box, [key], state) => {
   const choices = rowChoices(board);
   box.append(el("h1", null, "Compare two systems"));
   if (choices.length < 2) {
-    box.append(el("div", { class: "controls" }, choose), el("p", { class: "lead" }, "This leaderboard has one system, and nothing to compare it with."));
+    box.append(el("div", { class: "controls" }, choose), el("p", { class: "lead" }, "This leaderboard has only one system."));
     return "Compare";
   }
   const newest = usual(board).map((row) => `${row.run}:${row.system}`);
@@ -21,7 +21,7 @@ view("compare", async (box, [key], state) => {
     const [rowA, rowB] = [rowOf(board, a), rowOf(board, b)];
     const shared = board.columns.map((_, c) => c).filter((c) => rowA.cells[c] && rowB.cells[c]);
     if (a === b || !shared.length) {
-      result.replaceChildren(el("p", { class: "lead" }, a === b ? "Choose two different systems." : "The two have no metric of one protocol in common."));
+      result.replaceChildren(el("p", { class: "lead" }, a === b ? "Choose two different systems." : "The two have no metric with the same protocol."));
       return;
     }
     const quality = shared.filter((c) => board.columns[c].name !== "bitrate");
@@ -47,9 +47,9 @@ view("compare", async (box, [key], state) => {
       ];
     });
     result.replaceChildren(
-      ...suspects.map((row) => el("p", { class: "banner" }, `${row.system} is suspect, so that neither is the better one: ${row.suspect}`)),
+      ...suspects.map((row) => el("p", { class: "banner" }, `${row.system} is suspect, so neither is the better one: ${row.suspect}`)),
       el("h2", null, "Every metric"),
-      el("p", { class: "lead" }, "A minus B over the samples that both have a value for, and over how many independent units (speakers, or samples). Wins are samples on which A is better. Choose a metric to see its groups and samples."),
+      el("p", { class: "lead" }, "A minus B over the samples with values of both, and the number of independent units (speakers, or samples). Wins are samples on which A is better. Choose a metric to see its groups and samples."),
       wordTable("Differences of every metric", ["Metric", right("A"), right("B"), right("A − B"), right("wins / ties / losses"), right("samples")], lines, "narrow"),
       el("p", { class: "lead" }, "The interval of each difference, and the exact test with p adjusted for the number of metrics: ", el("code", null, rowA.run === rowB.run ? `codec-bench compare RUN --systems ${rowA.system},${rowB.system}` : `codec-bench compare RUN RUN --systems ${rowA.system},${rowB.system}`)),
       ...groupsOf(scored.find(({ c }) => c === metric)),

@@ -26,7 +26,7 @@ view("metric", async (box, [name]) => {
   const newest = Object.values(protocols).at(-1).facts;
   const many = Object.keys(protocols).length;
   box.append(el("h1", null, name), el("p", { class: "lead" }, newest.summary ?? ""));
-  if (many > 1) box.append(el("p", { class: "banner" }, `The runs of this site measured it by ${many} protocols. Numbers of two protocols cannot be compared, and are in columns of their own.`));
+  if (many > 1) box.append(el("p", { class: "banner" }, `The runs of this site measured it by ${many} protocols. Numbers of two protocols cannot be compared, and are in separate columns.`));
   for (const [protocol, { facts, boards }] of Object.entries(protocols)) {
     const range = facts.range?.some((end) => end !== null) ? facts.range.map((end) => end ?? "∞").join(" to ") : null;
     const rows = [
@@ -44,7 +44,7 @@ view("metric", async (box, [name]) => {
 view("benchmarks", async (box) => {
   const benchmarks = await load("benchmarks");
   const rows = Object.entries(benchmarks).sort(([a], [b]) => collator.compare(a, b)).map(([name, facts]) => [el("a", { href: address("benchmark", name) }, facts.title || name), facts.summary ?? "", facts.category ?? ""]);
-  box.append(el("h1", null, "Benchmarks"), rows.length ? wordTable("Benchmarks", ["Benchmark", "What it asks", "Category"], rows, "narrow") : el("p", { class: "lead" }, "The runs of this site are of no benchmark: they measured codecs or sounds over data of their own."));
+  box.append(el("h1", null, "Benchmarks"), rows.length ? wordTable("Benchmarks", ["Benchmark", "What it asks", "Category"], rows, "narrow") : el("p", { class: "lead" }, "The runs of this site have no benchmark: they measured codecs or audio on other data."));
   return "Benchmarks";
 });
 

@@ -95,7 +95,7 @@ view("samples", async (box, [key], state) => {
   };
   box.append(
     el("h1", null, "Samples"),
-    el("p", { class: "lead" }, "One row per sample, one column per system. Open a row to read transcripts, to see why a value is missing, and to listen to the systems on one clock."),
+    el("p", { class: "lead" }, "One row per sample, one column per system. Open a row for transcripts, reasons of missing values, and synchronised audio of the systems."),
     el("div", { class: "controls" },
       choose,
       chooser("Metric", metrics.map(([column, n]) => [String(n), columnTitle(board.columns, n)]), String(c), (value) => {

@@ -63,7 +63,7 @@ view("", async (box, _, state) => {
   if (published.length) {
     box.append(
       el("h2", null, "Published leaderboards"),
-      el("p", { class: "lead" }, "Rows that others published: leaderboards with the runs of this site among them and how much to trust the ranks, and codecs in tables of their own."),
+      el("p", { class: "lead" }, "Published results: leaderboards together with the runs of this site and the certainty of the ranks, and codecs in separate tables."),
       wordTable("Published leaderboards", ["Leaderboard", "What it is"], published.map(([name, summary]) => [el("a", { href: address("published", name) }, name), summary]), "narrow"),
     );
   }

@@ -1,4 +1,4 @@
-// A metric against bitrate, the systems that none beats in both, and a point of one's own.
+// A metric against bitrate, the systems that none beats in both, and a custom point.
 
 /** The points that no other one beats: as good or better at a bitrate as low or lower, and better in one of both. */
 function frontOf(points, column) {
@@ -74,7 +74,7 @@ function paretoView(box, board, state) {
   for (const input of [ownRate, ownValue]) input.addEventListener("input", take);
   box.replaceChildren(
     el("h2", null, "Quality and bitrate"),
-    el("p", { class: "lead" }, `The line is the front: no system shown is better at the same bitrate or below. A system that is suspect, or has values for too few samples, is on no front. Points of one codec are joined${board.source ? "" : "; bars are 95 % intervals"}. Type a bitrate and a value to see where a system of your own would stand.`),
+    el("p", { class: "lead" }, `The line is the front: no system shown is better at the same bitrate or below. A system that is suspect, or has values for too few samples, is on no front. Points of one codec are joined${board.source ? "" : "; bars are 95 % intervals"}. Type a bitrate and a value to place another system.`),
     el("div", { class: "controls" },
       chooser("Metric", others.map((c) => [String(c), columnTitle(board.columns, c)]), String(chosen), (value) => {
         chosen = Number(value);

@@ -75,9 +75,9 @@ view("published", async (box, [name], state) => {
     );
     const reasons = [...new Set(board.rows.filter((row) => row.rank !== null).flatMap((row) => row.why))];
     if (reasons.length) box.append(el("ul", { class: "remarks" }, reasons.map((why) => el("li", null, why))));
-    if (board.dispensable.length) box.append(el("p", { class: "lead" }, "Columns that can be dropped without a change of the ranking, in this order, with Kendall's tau that is left: ", board.dispensable.map(([column, tau]) => `${column} (${tau.toFixed(2)})`).join(", "), "."));
+    if (board.dispensable.length) box.append(el("p", { class: "lead" }, "Columns that can be dropped without a change of the ranking, in this order, with the remaining Kendall's tau: ", board.dispensable.map(([column, tau]) => `${column} (${tau.toFixed(2)})`).join(", "), "."));
   }
-  if (board.like) box.append(el("h2", null, "How alike the columns order the rows"), el("p", { class: "lead" }, "Spearman's rank correlation of every two columns, similar ones side by side."), heatmap(board.like));
+  if (board.like) box.append(el("h2", null, "Rank correlations of the columns"), el("p", { class: "lead" }, "Spearman's rank correlation of every two columns, similar ones adjacent."), heatmap(board.like));
   return name;
 });
 

@@ -53,7 +53,7 @@ async function drawView() {
   try {
     const draw = views.get(parts[0]);
     if (draw) heading = await draw(box, parts.slice(1), state);
-    else box.append(el("h1", null, heading), el("p", { class: "lead" }, "The address names no page of this site."));
+    else box.append(el("h1", null, heading), el("p", { class: "lead" }, "This address is no page of this site."));
   } catch (error) {
     heading = "This page cannot be shown";
     box.replaceChildren(el("h1", null, heading), el("p", { class: "banner" }, error.message));

@@ -41,9 +41,9 @@ view("run", async (box, [key], state) => {
   const file = (name, text) => el("li", null, el("a", { href: `data/runs/${key}/${name}` }, name), ` ${text}`);
   box.append(
     el("h2", null, "How it was made"),
-    run.command ? el("p", { class: "lead" }, "The same run again, with the first file below: ", el("code", null, run.command)) : "",
+    run.command ? el("p", { class: "lead" }, "To repeat the run with the first file below: ", el("code", null, run.command)) : "",
     el("ul", { class: "remarks" }, file("run.json", "the request and what ran"), file("summary.json", "the numbers, also by groups of samples"), file("scores.parquet", "every score as a row")),
-    el("h3", null, "Asked for"), pairs(Object.entries(run.config).map(([name, value]) => [name.replaceAll("_", " "), plainValue(value)])),
+    el("h3", null, "Request"), pairs(Object.entries(run.config).map(([name, value]) => [name.replaceAll("_", " "), plainValue(value)])),
     el("h3", null, "Machine"), pairs(Object.entries(run.machine).map(([name, value]) => [name.replaceAll("_", " "), plainValue(value)])),
     el("h3", null, "Versions"), pairs(Object.entries(run.versions).map(([name, value]) => [name, plainValue(value)])),
   );

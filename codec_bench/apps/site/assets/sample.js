@@ -21,7 +21,7 @@ async function showSample(id, sides) {
   const body = el("div", { class: "detail-body" });
   const player = tracks.length ? soundPlayer(tracks) : null;
   if (player) head.append(player.transport);
-  body.append(player ? player.list : el("p", { class: "lead" }, "The site holds no sound of this sample."));
+  body.append(player ? player.list : el("p", { class: "lead" }, "The site has no audio of this sample."));
   const texts = [["prompt or text", first.text], ["expected", first.expected]].filter(([, text]) => text);
   if (texts.length) body.append(el("h3", null, "Texts"), el("div", null, texts.map(([label, text]) => labelledText(label, text))));
   const answered = found.filter(({ text, place }) => text.heard?.[place]);
@@ -40,7 +40,7 @@ function soundPlayer(tracks) {
   const play = el("button", { type: "button", class: "plain play" }, "Play");
   const time = el("span", { class: "time" });
   const slider = el("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Position" });
-  const whole = el("p", { class: "lead", hidden: true }, "The server of this site sends whole files only, so that the position cannot be changed. Most others allow it.");
+  const whole = el("p", { class: "lead", hidden: true }, "The server of this site sends only whole files, so the position cannot be changed.");
   const buttons = tracks.map(([label], n) => el("button", { type: "button", class: "plain", "aria-pressed": "false", onclick: () => shared.hear(n) }, el("b", null, String.fromCharCode(65 + n)), ` ${label}`));
   const show = () => {
     play.textContent = shared.playing ? "Pause" : "Play";
