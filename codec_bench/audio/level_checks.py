@@ -1,7 +1,6 @@
 """Checks by levels alone for silence and for estimates without their content.
 
-No measure of quality: it finds estimates whose scores say nothing about a codec, because half of the audio is missing,
-or it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
+Coded speech follows the levels of its reference at any bitrate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The lanes of a worker: on a GPU, it prepares a batch while another one runs.
 
 Lane one, the main thread, loads stages and computes. Lane two receives messages and prepares the next batch (`prepare`
-in `stage.py`) on its own GPU stream. Only lane one decides what happens to a batch: if lane two cannot prepare it, lane
-one does and meets the same error.
+in `stage.py`) on its own GPU stream.
 """
 
 from __future__ import annotations

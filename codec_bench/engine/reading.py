@@ -1,7 +1,7 @@
 """The stage that reads samples: decode, resample once per rate, and hash.
 
-Only the main process allocates shared memory, and it does not know a file's length yet. Each sample gets room for what
-samples have needed so far, and the unused rest is freed. A sample that needs more is read again with enough room.
+Each sample gets room for what samples have needed so far, and the unused rest is freed. A sample that needs more is
+read again with enough room.
 """
 
 from __future__ import annotations

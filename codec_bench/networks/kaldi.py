@@ -1,6 +1,5 @@
 """Kaldi's log filter bank at 16 kHz, as torchaudio: 25 ms every 10 ms.
 
-torch is imported inside the functions, so the sizes are available without it.
 Reference implementation: torchaudio 2.11 `compliance.kaldi.fbank`, in the order of its operations.
 """
 

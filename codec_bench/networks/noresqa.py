@@ -1,7 +1,7 @@
 """NORESQA-MOS per signal: wav2vec 2.0 base and a linear layer.
 
 The predictor pools the frames of both signals by attention and is linear before and after, so each signal adds its own
-part. This module imports torch: import it inside functions.
+part.
 
 Reference implementation: github.com/facebookresearch/Noresqa, `NORESQA` with `metric_type` 1.
 """

@@ -2,7 +2,6 @@
 
 The backward direction begins behind an item's end. There, an additional input closes the input and forget gates, so the
 state stays zero, as at an item's own start. So steps have one shape whatever the lengths, and the host needs no length.
-A CPU packs the steps, which omits the padding.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """SEANet with reflecting convolutions that are not causal, for ragged batches.
 
-EnCodec's architecture: residual blocks between strided convolutions, and an LSTM at the frame rate. In every layer, the
-few samples that a convolution reads beyond an item are written from the item's own reflection, so a batch equals its
-items one by one. Hidden states are float32 `(items, channels, time)`, arbitrary beyond an item's length; `lengths` are
-those at a layer's input, on host and device (`ragged.py`). Paper: Défossez et al., High Fidelity Neural Audio
-Compression, https://arxiv.org/abs/2210.13438.
+In every layer, the few samples that a convolution reads beyond an item are written from the item's own reflection, so a
+batch equals its items one by one. Hidden states are float32 `(items, channels, time)`, arbitrary beyond an item's
+length; `lengths` are those at a layer's input, on host and device (`ragged.py`). Paper: Défossez et al., High Fidelity
+Neural Audio Compression, https://arxiv.org/abs/2210.13438.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A run's summary as a table in CSV, Markdown, LaTeX and HTML.
 
 Systems are rows and metrics columns; the CSV has a row for each pair. Numbers are formatted as in `report.numbers`; the
-best are bold (`stats.verdict`). Suspect systems are marked, with findings below. Each format escapes every text with
-one function.
+best are bold (`stats.verdict`). Suspect systems are marked, with findings below.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Find the intact rows (correct checksums) and items of a damaged record.
 
-If reading in order fails, rows are read from the other end, and those between one by one. Indexes may be damaged too
-and are not used.
+If reading in order fails, rows are read from the other end, and those between one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Cache of converted tensors (folded norms, half precision), mapped when loaded.
 
-A cached file is named by its key and the SHA-256 of its content. Files of `torch.save` align each tensor, as products
-with the same digits need; safetensors do not.
+A cached file is named by its key and the SHA-256 of its content.
 """
 
 from __future__ import annotations

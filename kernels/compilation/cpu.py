@@ -1,7 +1,6 @@
 """numba's `njit` with a disk cache: one process compiles, others wait.
 
-numba's own cache lets every first process compile, and knows only the function's file. Compiled code also holds
-constants and functions of other files, so here all files count.
+numba's own cache lets every first process compile, and knows only the function's file.
 """
 
 from __future__ import annotations

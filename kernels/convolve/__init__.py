@@ -4,8 +4,8 @@
     y, implementation = convolve(x, taps, bias, padding=3, dilation=1)          # implementation: "torch" or "triton"
 
 A tensor core multiplies numbers of 11 binary digits (TensorFloat-32). Every float32 is split into two of them; three of
-the four products are added in float32, and the fourth is below its last digit. That is still faster than cuDNN's
-float32 and as exact (`docs/speed.md`). The order of sums is fixed, so an item has the same bits alone and in any batch.
+the four products are added in float32, and the fourth is below its last digit. The order of sums is fixed, so an item
+has the same bits alone and in any batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`ref.py` in Triton: a product per kernel position, without window copies.
 
-A program computes a tile of frames and outputs. It reads the frames again for each position, from the multiprocessor's
-cache. Frames are the rows of the products, so the tensor cores read the weights in their memory order.
+A program computes a tile of frames and outputs.
 """
 
 from __future__ import annotations

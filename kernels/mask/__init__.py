@@ -2,8 +2,7 @@
 
     y, implementation = activate(x, lengths, "snake", alpha)          # implementation: "torch" or "triton"
 
-A convolution reads beyond an item's end; zeros there make a batch equal its items one by one. On a GPU, activation and
-zeros take one pass over the memory instead of two (ELU) or five (Snake).
+A convolution reads beyond an item's end; zeros there make a batch equal its items one by one.
 """
 
 from __future__ import annotations

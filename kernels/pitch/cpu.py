@@ -1,7 +1,7 @@
 """The pitch tracker in numba with SciPy's FFT, float32 up to the autocorrelation.
 
-It agrees with `ref` to 1e-4 of the pitch, unless two paths are almost equally good. Frames are processed in blocks that
-fit the cache. Viterbi's algorithm chooses among each frame's candidates, not among bins of pitch.
+It agrees with `ref` to 1e-4 of the pitch, unless two paths are almost equally good. Viterbi's algorithm chooses among
+each frame's candidates, not among bins of pitch.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Registers hold the residual and the scores of a tile of frames; the codebooks are read from the second-level cache,
 which holds all of them (EnCodec's 32 take 16 MiB). Each product is three TF32 products on the tensor cores, which
-together have float32's error. Strides are arbitrary, so nothing is transposed. TRITON_INTERPRET=1, set before the
-import, runs the kernels on CPU tensors; `tests/gpu/test_launches.py` checks their reads and writes.
+together have float32's error. TRITON_INTERPRET=1, set before the import, runs the kernels on CPU tensors;
+`tests/gpu/test_launches.py` checks their reads and writes.
 """
 
 from __future__ import annotations

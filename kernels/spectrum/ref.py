@@ -1,7 +1,7 @@
 """Magnitude spectrograms and their distances, linear and mel, float64.
 
 A spectrogram is `torch.stft`'s with its defaults: a periodic Hann window, a hop of a quarter window, reflected ends,
-frame `t` centred on sample `t * hop`. Long signals are processed in blocks, so memory does not grow.
+frame `t` centred on sample `t * hop`.
 """
 
 from __future__ import annotations

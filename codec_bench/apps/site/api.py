@@ -1,9 +1,8 @@
 """A static site over many runs: the function behind `codec-bench site`.
 
-Adds runs to a site, and makes its leaderboards, index and pages.
-All content is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser reads no JSON from
-disk. Data files escape `<`, and scripts set text as text. `data/runs/KEY/` holds a run; leaderboards and index come
-from these files, so the folders of earlier runs are not needed.
+Adds runs to a site, and makes its leaderboards, index and pages. All content is in `data/`, as scripts that call
+`codecBench(NAME, JSON, HASH)`, because a browser reads no JSON from disk. `data/runs/KEY/` holds a run; leaderboards
+and index come from these files, so the folders of earlier runs are not needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Detect a change of the model behind a service: by its name and by canaries.
 
-A service may serve another checkpoint under the same name. Greedy decoding nearly always repeats a text, so a different
-answer is a sign of another model, but no proof: floating-point sums depend on the rest of a batch. The numbers are
-reported and recorded without a conclusion.
+Greedy decoding nearly always repeats a text, so a different answer is a sign of another model, but no proof:
+floating-point sums depend on the rest of a batch. The numbers are reported and recorded without a conclusion.
 
 A canary with another answer is expected to repeat that one, so one change is reported once. Each comparison is recorded
 with the answers since the previous one, which may be from either model if canaries differ.

@@ -1,8 +1,7 @@
 """Lost audio: stretches that are loud in the input and silent in the output.
 
 Windows of 5 ms count if their input is within 20 dB of the loudest. They are lost if the output is below -80 dB of full
-scale and 40 dB below the input, or 40 dB below the usual output level if lower. Coarse quantisers make some loud frames
-nearly silent, but not as silent.
+scale and 40 dB below the input, or 40 dB below the usual output level if lower.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Transcripts by CTC: HuBERT and wav2vec 2.0 through transformers.
 
-Padding changes no result. Large models normalise each frame by itself, attention is masked, and the positional
-convolution reads zeros beyond an item's end. wav2vec2-base normalises its first convolution over the whole signal
-(group norm), here with the statistics of each item's own frames.
+Large models normalise each frame by itself, attention is masked, and the positional convolution reads zeros beyond an
+item's end. wav2vec2-base normalises its first convolution over the whole signal (group norm), here with the statistics
+of each item's own frames.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Transcripts by NVIDIA's Parakeet: FastConformer with CTC or TDT.
 
-Padding changes no result. The front end normalises each band over the whole recording, so every piece passes it alone.
-Frames beyond a piece's end are zero, attention is masked, and the transducer stops at each piece's own last frame (that
-of transformers goes on while others of its batch do).
+The front end normalises each band over the whole recording, so every piece passes it alone. Frames beyond a piece's end
+are zero, attention is masked, and the transducer stops at each piece's own last frame (that of transformers goes on
+while others of its batch do).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Transcripts by Qwen3-ASR through transformers, in batches, greedily.
 
-Padding changes no result. Every piece passes the front end alone, because it normalises by its maximum. The encoder
-reads seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are omitted.
-Prompts are padded on the left and masked.
+Every piece passes the front end alone, because it normalises by its maximum. The encoder reads seconds of 100 frames
+one by one and attends within 8 s of one recording; frames beyond the end are omitted. Prompts are padded on the left
+and masked.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Transcripts by recognisers with their own transformers processors.
 
-Padding changes no result. The processor gets every piece alone, because front ends normalise over their input. Prompts
-are padded on the left and spectrograms on the right, both masked. Tokens beyond a piece's own frames are dropped: a
-transducer, like a network that writes after each frame, goes on while others of its batch do. No token depends on later
-frames.
+The processor gets every piece alone, because front ends normalise over their input. Prompts are padded on the left and
+spectrograms on the right, both masked. Tokens beyond a piece's own frames are dropped: a transducer, like a network
+that writes after each frame, goes on while others of its batch do. No token depends on later frames.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Renders a self-contained page from template, styles and scripts.
 
 A content security policy allows only the page's own style and script, by hash. Templates escape text from data; in
-script data (JSON), `<`, `>` and `&` are escapes. `parts.html.j2` holds shared parts, such as the frame of a scrolling
-table.
+script data (JSON), `<`, `>` and `&` are escapes.
 """
 
 from __future__ import annotations

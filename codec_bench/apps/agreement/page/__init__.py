@@ -1,7 +1,4 @@
-"""The page of an agreement: tables, and items of most disagreement to hear.
-
-The file opens from disk and loads nothing.
-"""
+"""The page of an agreement: tables, and items of most disagreement to hear."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The page of a build: funnel, histograms, and borderline items to listen to.
 
-The file opens from disk and loads nothing; style and security policy are those of a run's page. Equal builds give equal
-bytes.
+Equal builds give equal bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page of conversations: table, strips of values, and sessions to play.
 
-The file opens from disk and loads nothing. Both tracks are channels of one audio, so they stay aligned.
+Both tracks are channels of one audio, so they stay aligned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The pages of a judge's test and of a comparison: one HTML file each.
-
-They open from disk, load nothing and have no script; style and security policy are those of a run's page.
-"""
+"""The pages of a judge's test and of a comparison: one HTML file each."""
 
 from __future__ import annotations
 
