@@ -194,6 +194,7 @@ SENTENCES = {
         "reference_not_a_label": "it expects '{text}', which is none of the labels",
         "reference_wrong_by_metric": "its expected answer '{text}' would be wrong by '{metric}' after {steps}",
         "samples_unreadable": _readable,
+        "not_a_definition": "'{path}' is not the definition of a benchmark",
         "definition_not_a_mapping": "'{file}', line 1: expected a mapping of names to values",
         "matrix_form": "'{file}', line {line}: 'matrix' must be a list of mappings",
         "matrix_set_form": "'{file}', line {line}: 'set' must be a mapping of dotted fields to values",

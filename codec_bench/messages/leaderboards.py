@@ -67,6 +67,7 @@ SENTENCES = {
             "'{file}': the column '{column}' names the metric '{metric}', which the benchmark '{benchmark}' "
             "does not have"
         ),
+        "not_a_leaderboard": "'{path}' is not a leaderboard",
         "no_published_rows": "there is no file '{file}' with the published rows of the board",
         "question_count_unknown": "the benchmark '{benchmark}' does not say how many questions it has",
         "no_codec_to_show": "there is no codec to show",

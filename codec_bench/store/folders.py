@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.paths import hint_for_path
 from codec_bench.messages.errors import RunLocked, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.files import write_json
@@ -199,6 +200,6 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
         if not runs:
-            raise UserError("holds_no_run", folder=folder, hint="name the folder of --out")
+            raise UserError("holds_no_run", folder=folder, hint=hint_for_path(folder, "name the folder of --out"))
         out += runs
     return out

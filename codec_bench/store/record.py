@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.paths import hint_for_path
 from codec_bench.messages import Diagnostic, from_codes
 from codec_bench.messages.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
@@ -63,7 +64,9 @@ class Run:
         path = self.folder / DATABASE
         if not path.is_file():
             inside = sorted(str(p.parent) for p in self.folder.glob(f"*/**/{DATABASE}"))
-            hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}" if inside else None
+            hint = hint_for_path(self.folder, "name the folder of --out")
+            if inside:
+                hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}"
             raise UserError("not_a_run_folder", folder=self.folder, database=DATABASE, hint=hint)
         self._path = path
         self._lock, self._checked = threading.Lock(), False

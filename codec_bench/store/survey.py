@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.paths import hint_for_path
 from codec_bench.messages.errors import UserError
 from codec_bench.store.integrity import DATABASE, SCHEMA, connect
 from codec_bench.store.tables import (
@@ -100,7 +101,8 @@ def survey(folder: Path) -> Survey:
     """Read all intact rows of the record in a folder; raises UserError."""
     path = folder / DATABASE
     if not path.is_file():
-        raise UserError("not_a_run_folder", folder=folder, database=DATABASE)
+        hint = hint_for_path(folder, "name the folder of --out")
+        raise UserError("not_a_run_folder", folder=folder, database=DATABASE, hint=hint)
     try:
         with closing(_open_damaged(path)) as db:
             return _survey(db, path)

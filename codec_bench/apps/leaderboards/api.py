@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.apps.leaderboards.board import Column, Variant, View
 from codec_bench.config import invalid_value
+from codec_bench.config.paths import hint_for_path
 from codec_bench.messages.errors import UserError
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     from codec_bench.config import fit, load_yaml, read_config
 
     is_file = name.endswith((".yaml", ".yml"))
+    if not is_file and (os.sep in name or (name not in board_names() and os.path.exists(name))):
+        raise UserError("not_a_leaderboard", path=name, hint=_describe_no_board(name))
     document = load_yaml(name) if is_file else read_config("leaderboard", name)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError("mapping_expected", path=name, type=type(document).__name__)
@@ -117,6 +120,18 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     shipped = files("codec_bench") / "configs" / "leaderboard" / definition.published
     published_file = Path(name).parent / definition.published
     return definition, published_file if is_file and published_file.is_file() else shipped
+
+
+def _describe_no_board(path: str) -> str:
+    """A hint on a path that is no leaderboard: what it is, and what to write."""
+    from codec_bench.benchmark.definition.loader import FILE
+    from codec_bench.store.integrity import DATABASE
+
+    if os.path.isfile(os.path.join(path, FILE)):
+        return f"it is a benchmark; expected a YAML file with columns, such as {{benchmark: {path}, ...}}"
+    if os.path.isdir(path) and any(Path(path).rglob(DATABASE)):
+        return f"it holds runs; name a leaderboard first, such as codec-bench leaderboard {board_names()[0]} {path}"
+    return hint_for_path(path, f"expected {', '.join(board_names())}, or a YAML file with columns")
 
 
 def _resolve_paths(definition: BoardDefinition, folder: Path) -> BoardDefinition:

@@ -22,6 +22,7 @@ from codec_bench.benchmark.definition.finding import Location, findings, fit_lin
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
 from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
+from codec_bench.config.paths import hint_for_path
 from codec_bench.messages.errors import UnknownName, UserError
 
 FILE = "benchmark.yaml"
@@ -188,6 +189,8 @@ def own_file(path: str) -> tuple[str, str | None]:
     file = os.path.join(expanded, FILE) if os.path.isdir(expanded) else expanded
     if not os.path.isfile(file):
         raise UserError("no_benchmark_file", path=path, file=file, hint=f"expected a folder with {FILE}")
+    if file.endswith(".py"):
+        raise UserError("not_a_definition", path=path, hint=hint_for_path(file, f"expected a folder with {FILE}"))
     return file, entry_name
 
 

@@ -91,8 +91,35 @@ def test_columns_of_a_group_count_as_one():
 
 def test_a_folder_without_runs_is_refused(tmp_path):
     (tmp_path / "notes.json").write_text(json.dumps({}))
-    with refuses("holds_no_run"):
-        leaderboard("ultraeval-codec", [tmp_path])
+    for path, hint in (
+        (".", "name the folder"),
+        ("none", "there is no such file or folder"),
+        ("mk.py", "a Python file"),
+    ):
+        (tmp_path / "mk.py").write_text("x = 1")
+        with refuses("holds_no_run", hint=hint):
+            leaderboard("ultraeval-codec", [tmp_path / path])
+
+
+def test_a_path_that_is_no_board_is_named_as_what_it_is(tmp_path, command):
+    (tmp_path / "mk.py").write_text("class Mine: ...")
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "benchmark.yaml").write_text("version: 1\n")
+    column = leaderboard("ultraeval-codec").columns[0]
+    recorded(tmp_path / "runs" / "a", column.benchmark, "mine", {column.metric: 0.5})
+    for name, hint in (
+        ("mk.py", "it is a Python file; expected "),
+        ("bench", f"it is a benchmark; expected a YAML file with columns, such as {{benchmark: {tmp_path}/bench"),
+        ("runs", f"it holds runs; name a leaderboard first, such as codec-bench leaderboard air-bench-chat {tmp_path}"),
+        ("nothing", "there is no such file or folder; expected "),
+    ):
+        with refuses("not_a_leaderboard", path=name, hint=hint):
+            leaderboard(f"{tmp_path}/{name}")
+    code, _, err = command("leaderboard", tmp_path / "mk.py")
+    text = " ".join(err.split())
+    assert (
+        code == 2 and "it is a Python file; expected air-bench-chat" in text and "or a YAML file with columns" in text
+    )
 
 
 def test_an_unknown_board_suggests():

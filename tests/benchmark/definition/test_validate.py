@@ -174,6 +174,13 @@ def test_a_field_in_the_wrong_place_is_reported_where_it_belongs(tmp_path, added
     assert results.hint.startswith(hint), results
 
 
+def test_a_python_file_is_no_definition(tmp_path):
+    (tmp_path / "mk.py").write_text("class Mine: ...")
+    for name in ("mk.py", "mk.py:Mine"):
+        with refuses("not_a_definition", hint="it is a Python file; expected a folder with benchmark.yaml"):
+            validate_benchmark(f"{tmp_path}/{name}")
+
+
 def test_names_that_are_not_there():
     with refuses("unknown_name", hint="librispeech"):
         validate_benchmark("libriispeech-dev-clean")
