@@ -222,7 +222,7 @@ SENTENCES = {
         "piece_silent": "{piece} comes back as silence",
         "piece_cut": "samples at full scale come back cut at {level:.2g}",
         "wraps": "{samples} samples jump to the other end of the scale where the input does not",
-        "clock": "the sound is {percent:+.3f} % later with time: {samples:+.1f} samples over 4 s",
+        "clock": "the audio is {percent:+.3f} % later with time: {samples:+.1f} samples over 4 s",
         "pieces_late": "{samples:+.2f} samples in all of {pieces} pieces",
         "pieces_turned": "the waveform is turned over in {turned} of {pieces} pieces",
         "quiet_louder": (

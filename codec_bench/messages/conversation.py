@@ -51,11 +51,11 @@ SENTENCES = {
         "turn_end_rule": (
             "the rule for the end of a turn is '{rule}'; expected {known}, a colon, and 0.05 to 10 seconds"
         ),
-        "script_sound_unreadable": "the sound '{sound}' of the script cannot be read: {cause}",
+        "script_sound_unreadable": "the audio '{sound}' of the script cannot be read: {cause}",
         "script_sound_unknown": (
-            "the script names the sound '{sound}', which is neither an id of its data nor a file in '{folder}'"
+            "the script names the audio '{sound}', which is neither an id of its data nor a file in '{folder}'"
         ),
-        "script_sound_without_speech": "the sound '{sound}' of the script has no speech in it",
+        "script_sound_without_speech": "the audio '{sound}' of the script has no speech in it",
         "no_speech_in_span": (
             "the recording '{recording}' of the conversation '{id}' has no speech from {begin_s:g} to {end_s:g} s"
         ),

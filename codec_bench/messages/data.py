@@ -29,7 +29,7 @@ SENTENCES = {
         "list_names_none": "names no file that is in the folder",
         "ignored_in_data": "{data}: {cause}",
         "text_files_unread": lambda count, names: _sound_count(
-            count, "text file next to the sound was not read", "text files next to the sound were not read", names
+            count, "text file next to the audio was not read", "text files next to the audio were not read", names
         ),
         "sounds_without_text": lambda count, names: _sound_count(
             count, "sound file has no text", "sound files have no text", names
@@ -112,7 +112,7 @@ SENTENCES = {
         "folder_of_run": "the folder '{folder}' is a run, and no data set",
         "folder_of_nothing": "the folder '{folder}' holds no sound file and no {known}, and nothing of a known layout",
         "no_sound_below": "there is no sound file below '{url}'",
-        "sound_not_a_path": "the sound of sample '{id}' is {type}; expected the path of a file",
+        "sound_not_a_path": "the audio of sample '{id}' is {type}; expected the path of a file",
         "shard_without_samples": "no sample of '{data}' is in shard {shard}; the data has {samples} samples",
         "data_without_samples": "{label} holds no samples",
         "cache_lacks_files": "the hub's cache lacks {count} files of '{name}' (commit {revision}), such as '{example}'",
@@ -212,7 +212,7 @@ SENTENCES = {
         "segment_times": "has the offset {offset!r} and duration {duration!r}; expected seconds",
         "segment_form": "line {line} of segments is not UTTERANCE RECORDING BEGIN END",
         "segment_recording": "line {line} of segments names the recording '{recording}', which wav.scp lacks",
-        "sound_command": "is a command ('{command}'), which is not run; write the sound to files and name these",
+        "sound_command": "is a command ('{command}'), which is not run; write the audio to files and name these",
         "sound_archive": "names an archive ('{name}'); expected a sound file",
         "text_without_sound": "'{file}' has no sound",
         "cut_type": "is a cut of the type {type}; write its sound to a file first",
@@ -225,6 +225,6 @@ SENTENCES = {
         "text_encoding_unknown": "'{file}' is text neither in UTF-8 nor in Big5",
         "question_no_object": "a question of {listed} is no object",
         "question_lacks": "a question of {listed} has no {fields}",
-        "sound_outside": "the sound '{sound}' lies outside of the folder of its track",
+        "sound_outside": "the audio '{sound}' is outside the folder of its track",
     },
 }

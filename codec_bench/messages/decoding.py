@@ -45,10 +45,10 @@ SENTENCES = {
         "member_cut": "'{member}' is cut: the file ends after {held} of its {size} bytes",
         "segment_beyond": lambda span, begin_s, end_s, length_s: (
             f"'{span}': the segment {'begins' if end_s is None else 'ends'} at "
-            f"{begin_s if end_s is None else end_s:.6g} s, and the sound ends at {length_s:.3f} s"
+            f"{begin_s if end_s is None else end_s:.6g} s, and the audio ends at {length_s:.3f} s"
         ),
         "segment_empty": "'{span}': the segment is empty",
-        "segment_channel": "'{span}': the sound has {channels} channels; there is no channel {channel}",
+        "segment_channel": "'{span}': the audio has {channels} channels; there is no channel {channel}",
         "cell_null": "'{locator}' is null: the row has no audio",
         "cell_without_sound": "'{locator}' holds {type}; expected a sound file's bytes, a path or samples",
         "cell_without_rate": "'{locator}' holds samples without a rate; expected one in {known}",

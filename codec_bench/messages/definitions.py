@@ -63,7 +63,7 @@ SENTENCES = {
             f"limited to {limit:,}: a limit can only rise"
         ),
         "repeats_lowered": "'{folder}' has {repeats} answers to each question, and {draws} would drop some",
-        "question_changed": "the sound of question '{id}' has changed since it was answered in '{folder}'",
+        "question_changed": "the audio of question '{id}' has changed since it was answered in '{folder}'",
         "repeats_form": "repeats is {repeats!r}; expected a whole number from 1 to {most:,}",
         "repeats_of_greedy": (
             "'{benchmark}' is answered greedily, so that all {repeats} answers of '{name}' to a question "
@@ -81,7 +81,7 @@ SENTENCES = {
         "control_changes_no_question": (
             "'{name}' has no question next to its options: --question {question} would change nothing"
         ),
-        "sound_too_short_to_cut": "the sound is {duration_s:.2f} s long, so that it has no two pieces of {piece_s:g} s",
+        "sound_too_short_to_cut": "the audio is {duration_s:.2f} s long, so it has no two pieces of {piece_s:g} s",
         "benchmark_of_codecs": "the benchmark '{name}' is for codecs and asks nothing",
         "no_matrix_key": "'{file}', line {line}: '{{{key}}}' is no key of this row of the matrix",
         "several_definitions": "'{path}' defines {benchmarks} benchmarks",
@@ -93,14 +93,14 @@ SENTENCES = {
         "defined_twice": "the benchmark '{name}' is defined in '{other}' and in '{file}'",
         "network_forbidden": "'{name}' cannot be held against the hub: {forbidden} forbids the network",
         "hub_did_not_answer": "'{name}' cannot be held against the hub, which did not answer",
-        "first_sound_not_decoded": "the sound in '{name}' of the first row cannot be decoded: {cause}",
+        "first_sound_not_decoded": "the audio in '{name}' of the first row cannot be decoded: {cause}",
         "first_row_without_question": "the first row gives no question: {cause}",
         "wording_form": (
             "'{wording}' is no choice of wordings of a prompt; expected {seeded}, {first}, {each} or a number from 1"
         ),
         "prompt_lacks_part": "the prompt '{name}' has no {reads}, and the model reads {reads}",
         "no_wording": "the prompt '{name}' has no wording '{wording}'",
-        "prompt_needs_sound": "the prompt '{name}' needs the sound '{sound}', which '{id}' does not have",
+        "prompt_needs_sound": "the prompt '{name}' needs the audio '{sound}', which '{id}' does not have",
         "prompt_not_rendered": "{subject} cannot be rendered: {cause}",
         "not_a_template": "'{template}' is not a template: {cause}",
         "template_forbidden": "'{template}' uses what a prompt may not use: {kind}",

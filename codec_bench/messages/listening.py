@@ -92,7 +92,7 @@ SENTENCES = {
             "the sounds of '{id}' differ in length by half a second or more; expected versions of one sound"
         ),
         "page_too_large": (
-            "the sound of {items:,} items takes more than {most_mb:g} MB of the page; that of {fitting:,} fits"
+            "the audio of {items:,} items takes more than {most_mb:g} MB of the page; that of {fitting:,} fits"
         ),
         "channels_differ": (
             "'{path}' has {channels} channels and another sound of the item has {other_channels}; expected one "

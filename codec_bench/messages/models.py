@@ -99,7 +99,7 @@ SENTENCES = {
         "model_kind_unknown": "'{kind}' is not a kind of model; known: {known}",
         "likelihood_model": "the model '{model}' says how likely a sound is, and gives no answers",
         "no_sound_to_weigh": "the request has no sound '{name}' to weigh",
-        "likelihood_not_finite": "the log-likelihood of the sound '{name}' is {value!r}; expected a finite number",
+        "likelihood_not_finite": "the log-likelihood of the audio '{name}' is {value!r}; expected a finite number",
         "recogniser_silent": "the recogniser gave no transcript",
         "in_window": "window {window} of {count}: {cause}",
         "gives_other_outputs": "the model '{model}' gives {outputs}, and the benchmark needs {wants}",

@@ -65,8 +65,8 @@ SENTENCES = {
         "run_without_shard": "'{folder}' holds a run of all samples, not of a shard",
         "not_a_run_folder": "'{folder}' is not a run folder: it holds no {database}",
         "folder_not_empty": "'{out}' is not empty",
-        "sound_not_copied": "the sound in '{audio}' cannot be copied to '{out}': {cause}",
-        "sound_unexpected": "the sound '{path}' is not the one that the record of its run names",
+        "sound_not_copied": "the audio in '{audio}' cannot be copied to '{out}': {cause}",
+        "sound_unexpected": "the audio '{path}' is not the one that the record of its run names",
         "entries_lost": (
             "nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint' are lost"
         ),
@@ -74,7 +74,7 @@ SENTENCES = {
         "table_lost": "nothing of the run record '{path}' can be saved: its table '{name}' is lost",
         "record_not_writable": "the run record '{path}' cannot be written: {cause}",
         "other_settings": "'{folder}' was started with other settings: {differences}",
-        "sample_changed": "the sound of sample '{sample}' has changed since '{folder}' was started",
+        "sample_changed": "the audio of sample '{sample}' has changed since '{folder}' was started",
         "samples_reordered": "'{folder}' has its samples in another order: sample {number} was '{id}', now '{now}'",
         "imported_value": "the file holds {value}",
         "imported_nothing": "the file holds no value",

@@ -137,7 +137,7 @@ def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_reported(air_bench
     assert problems == [
         "a question of Foundation/Foundation_meta.json is no object",
         "a question of Foundation/Foundation_meta.json has no task_name",
-        "the sound '../../../../etc/passwd' lies outside of the folder of its track",
+        "the audio '../../../../etc/passwd' is outside the folder of its track",
         "the row has no sound in 'audio'",
         "the row has no sound in 'audio': there is no sound file "
         f"'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",

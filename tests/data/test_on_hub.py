@@ -151,7 +151,7 @@ def test_a_definition_that_the_hub_contradicts(held, hub, tmp_path):
             "",
             "the column 'label', which 'OWNER/NAME' has not",
         ),
-        ({"repository": "OWNER/NOISE"}, "", "the sound in 'audio' of the first row cannot be decoded"),
+        ({"repository": "OWNER/NOISE"}, "", "the audio in 'audio' of the first row cannot be decoded"),
         ({"repository": "OWNER/MIT"}, "licence", "the card states mit; the definition says CC-BY-4.0"),
     ]
     names = [f"{define(tmp_path / f'case{n}', **change)}:mine-all" for n, (change, _, _) in enumerate(cases)]
