@@ -49,6 +49,20 @@ _PREFERRED = re.compile(
     r"[\s*_`(\[\"']{0,6}(?:(?:better|verdict|winner|preferred|answer)\s{0,2}[:=]\s{0,2})?[\s*_`(\[\"']{0,6}"
     rf"(?:the\s)?({'|'.join(_SIDES)})(?:\sanswer)?[\s*_`)\]\"'.!]{{0,6}}", re.IGNORECASE
 )  # fmt: skip
+_NOUN = "(?:answer|response|reply|recording|assistant|one)"
+_POSITION = rf"(?:the\s)?(?:{_NOUN}\s)?(?:%s)(?:\s{_NOUN})?"
+_DEGREE = r"(?:(?:clearly|slightly|much|far|definitely|overall|significantly|somewhat|marginally|considerably)\s)?"
+_TIE = (
+    rf"it\sis\sa\stie|neither(?:\s{_NOUN})?\sis\sbetter"
+    rf"|(?:both|the\stwo|they)(?:\s{_NOUN}s)?\sare\s(?:equal|tied|equally\sgood)"
+)
+_PREFERENCE = re.compile(
+    rf"[\s*_`(\[\"']{{0,6}}(?:(?:{_POSITION % '(?P<better>first|second|a|b)'}\s(?:(?:is|sounds)\s{_DEGREE}better|wins)"
+    rf"(?:\sthan\s{_POSITION % '(?P<worse>first|second|a|b|other)'})?)"
+    rf"|I\sprefer\s{_POSITION % '(?P<preferred>first|second|a|b)'}|(?P<tie>{_TIE}))[\s*_`)\]\"'.!]{{0,6}}",
+    re.IGNORECASE,
+)
+"""A sentence that prefers an answer, such as `The first answer is better.`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +187,28 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     """Read the better of two answers as `first` and `second`: 1, 0, or 0.5 for a tie.
 
     The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:`
-    or `Verdict:` or alone. Contradicting lines are no verdict. `answer` is the judged answer, whose repetitions are
-    ignored.
+    or `Verdict:`, alone, or in a plain sentence (`The first answer is better.`). Contradicting lines are no verdict.
+    `answer` is the judged answer, whose repetitions are ignored.
     """
     judge_reply = JudgeReply(reply, answer)
     lines = [line.strip() for line in judge_reply.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
-    sides = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
+    ends = {*lines[:1], *lines[-1:]}
+    sides = {_SIDES[match[1].casefold()] for line in ends if (match := _PREFERRED.fullmatch(line))}
+    sentences = [line for line in ends if not judge_reply.is_phrase_of_answer(line)]
+    sides |= {share for line in sentences if (share := _preference(line)) is not None}
     if len(sides) != 1:
         return Verdict(reason=Diagnostic("several_preferences" if sides else "no_preference", reply=_quote(reply)))
     share = sides.pop()
     return Verdict({"first": share, "second": 1 - share})
+
+
+def _preference(line: str) -> float | None:
+    """The share of the first answer by a sentence that prefers one; None otherwise."""
+    match = _PREFERENCE.fullmatch(line) if len(line) < SHOWN else None
+    if match is None:
+        return None
+    share = 0.5 if match["tie"] else _SIDES[(match["better"] or match["preferred"]).casefold()]
+    return None if _SIDES.get((match["worse"] or "").casefold()) == share else share
 
 
 @_telling_repeats

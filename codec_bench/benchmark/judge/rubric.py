@@ -30,7 +30,10 @@ OWN_FIELDS = frozenset(
 )
 """What a template of a rubric may read, in addition to the columns of a question."""
 READER = 2
-"""Version of the project's own readers; 2 refuses a reply whose reasoning ends in another verdict."""
+"""Version of the project's own readers; 2 refuses a reply whose reasoning ends in another verdict.
+
+`preferred` is one ahead, since it reads plain sentences.
+"""
 _STEM = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 _RATING = re.compile(r"\s*rating\[(?P<rubric>[^\[\]]+)\]\s*")
 _READS = re.compile(r"\{[{%](.*?)(?:[%}]\}|\Z)", re.DOTALL)
@@ -166,7 +169,7 @@ class Rubric(BaseModel):
         # Null fields are omitted, so a new field keeps the hashes of all rubrics; `system` was there from the start.
         held = {field: value for field, value in fields.items() if value is not None or field == "system"}
         if not self.reply.startswith("official/"):
-            held["reader"] = READER
+            held["reader"] = READER + (self.reply == "preferred")
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 

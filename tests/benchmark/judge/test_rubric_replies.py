@@ -91,7 +91,16 @@ PREFERENCES = [
     ('It says "first".\nsecond', 0),
     ("first\nsecond", None), ("second\ntie", None), ("", None), (" \n", None), ("first or second", None),
     ("neither", None), ("C", None), ("1", None),
-    ("The first is better than the second.", None), ("I prefer the first.", None), ("I cannot judge this.", None),
+    ("The first is better than the second.", 1), ("I prefer the first.", 1), ("The first answer is better.", 1),
+    ("Answer B is clearly better than answer A.", 0), ("**The second one wins!**", 0), ("A sounds better.", 1),
+    ("The second recording is slightly better than the other.", 0), ("It is a tie.", 0.5), ("Both are equal", 0.5),
+    ("Neither answer is better.", 0.5), ("They are equally good.", 0.5), ("I prefer answer B", 0),
+    ("Both are correct.\nThe second answer is better.", 0), ("The first answer is better.\nIt is fuller.", 1),
+    ("first\nThe second answer is better.", None), ("The first is better than the first.", None),
+    ("The first is hardly better.", None), ("The first answer is better, or not.", None),
+    ("Is the first better?", None),
+    ("The third answer is better.", None), ("The first is worse.", None), ("The answer is better.", None),
+    ("I would prefer the first.", None), ("The first paragraph is better.", None), ("I cannot judge this.", None),
     ("8 6", None), ("firstly", None),
     ("Both have merits.", None), ("Rating: 5", None), ("抱歉，我无法判断。", None), ('The answer says "first".', None),
     ("> first", None), ("...", None),
@@ -146,6 +155,12 @@ def test_a_pair(name):
         verdict = read_pair(reply, low=low, high=high, answer=ANSWER)
         assert tuple(verdict.values.get(key) for key in ("first", "second")) == (expected or (None, None)), reply
         assert (verdict.reason is None) == (expected is not None), reply
+
+
+def test_a_sentence_of_the_judged_answer_is_no_preference():
+    sentence = "The first answer is better."
+    assert read_preferred(f"{sentence}\nI cannot tell.", answer=f"Paris.\n{sentence}").reason.code == "repeats_answer"
+    assert read_preferred(f"{sentence}\nI cannot tell.", answer="Paris.").values["first"] == 1
 
 
 @pytest.mark.parametrize("name", rubrics("preferred"))
