@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+
+def _measured_and_named(measured: str, named: Sequence[str]) -> str:
+    return f"measured: {measured}; named: {' and '.join(named) or 'none of them'}"
+
+
+def _transcribed(recogniser: str, rate: float | None, transcripts: Sequence[str]) -> str:
+    shown = "no rate" if rate is None else f"{100 * rate:.1f} %"
+    return f"{recogniser}, {shown}: {' / '.join(transcripts)}"
+
+
 SENTENCES = {
     "error": {
         "writer_missing": "'writer' names the model that writes, and is missing",
@@ -18,13 +30,20 @@ SENTENCES = {
         "answer_names_no_option": "the answer names no option",
         "answer_not_one_option": "the answer '{answer}' is {options} of the options; expected one",
         "answer_without_measured": "the answer does not name what was measured",
+        "another_answer": "{item}, with another answer",
         "below_floor": "{metric} is below {floor:g}",
         "cell_without_list": "the column '{column}' holds {type}; expected a list",
         "cell_without_turns": "the column '{column}' holds {type}; expected a list of turns",
+        "clipped_share": "{percent:.2f} % of the samples",
+        "count_of_expected": "{count} of {expected}",
         "description_without_value": "the description lacks a value",
         "dialogue_without_turns": "the dialogue has no turns",
+        "detail_of_file": "{file} {detail}",
         "difference_too_small": "the difference is too small for a question",
+        "differences_drawn": "a gap of {gap_db:.2f} LU, an offset of {offset_s:.3f} s",
         "differences_too_small": "the differences are too small for a question",
+        "edit_without_text": "it leaves no question or no answer",
+        "edited_options": "the options are fewer, more, or two of them are the same",
         "edit_unusable": "an edit cannot be used",
         "equal_options": "two options are the same",
         "floor_without_score": "{metric} gave no score",
@@ -35,6 +54,8 @@ SENTENCES = {
         "lines_not_rising": "the topics' lines are no rising list from 1",
         "lines_out_of_order": "the lines of a recording are none, or not in the order of time",
         "lines_unreadable": "the lines of a recording cannot be read",
+        "loudness_of_sound": "the {which} sound has {lufs:.1f} LUFS",
+        "measured_and_named": _measured_and_named,
         "mixed_with_itself": "a recording would be mixed with itself",
         "model_without_answer": "the model that is the {role} gave no answer",
         "no_loudness": "the audio is silent or too short to have a loudness",
@@ -47,6 +68,7 @@ SENTENCES = {
         "question_without_value": "the question lacks a value",
         "read_back_differs": "it was not read back as it was meant",
         "recogniser_error": "the recogniser gave an error",
+        "recording_lasts": "'{recording}' has {seconds:.2f} s",
         "recording_missing": "a recording is missing",
         "recording_twice": "a recording is there more than once",
         "recording_unreadable": "a recording cannot be read",
@@ -54,6 +76,7 @@ SENTENCES = {
         "reply_without_questions": "the writer's reply is no list of questions with answers",
         "reviewer_dropped": "a reviewer dropped it",
         "row_unusable": "the row cannot be used",
+        "sample_rate_expected": "{rate_hz} Hz; expected at least {least_hz} Hz",
         "same_sound": "another item has the same sound",
         "same_text": "another row has the same text",
         "segment_beyond_end": "a segment lies behind the end of its recording",
@@ -61,6 +84,7 @@ SENTENCES = {
         "segment_too_short": "a segment is too short",
         "shorter_than_excerpt": "a recording is shorter than the shortest excerpt",
         "sign_unreadable": "a sign cannot be read out",
+        "sound_of_mixture": "the {which} sound",
         "sound_clipped": "the {subject} is clipped",
         "sound_long_pause": "the {subject} has a long pause",
         "sound_low_rate": "the {subject} has too low a sample rate",
@@ -72,9 +96,11 @@ SENTENCES = {
         "source_too_short": "it is shorter than {least_s:g} s",
         "source_unreadable": "it cannot be read",
         "source_without_licence": "no licence is named for it",
+        "stem_without_path": "there is no path",
         "stem_missing": "the stem is missing",
         "synthesis_error": "the synthesiser gave an error",
         "synthesis_without_sound": "the synthesiser gave no sound",
+        "transcribed": _transcribed,
         "too_few_options": "the writer gave too few options",
         "too_few_questions": "the writer gave too few questions",
         "too_few_voices": "there are not enough voices for the speakers",

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from codec_bench.apps.building.item import Failure, TryError
 from codec_bench.apps.building.recipe import Topics
 from codec_bench.benchmark.definition.prompt import render_text
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Message, Request, Sample
 
 OTHER = "other"
@@ -98,7 +98,8 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
         question, answer = (" ".join(str(text).split()) for text in texts)
         candidates.append(Candidate(question, answer, about))
     if len(candidates) < each:
-        raise _unreadable(Diagnostic("too_few_questions"), f"{len(candidates)} of {each}")
+        detail = Diagnostic("count_of_expected", count=len(candidates), expected=each)
+        raise TryError("writing", Diagnostic("too_few_questions"), detail)
     return candidates[:each]
 
 
@@ -110,7 +111,8 @@ def read_options(reply: str, right: str, count: int) -> list[str]:
     """
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
-        raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")
+        detail = Diagnostic("count_of_expected", count=len(options), expected=count)
+        raise TryError("writing", Diagnostic("too_few_options"), detail)
     options = options[:count]
     if len({text.casefold().strip(" .") for text in (right, *options)}) <= count:
         raise _unreadable(Diagnostic("equal_options"), "; ".join((right, *options)))
@@ -219,7 +221,7 @@ def _lines(value: Any) -> Sequence[_TimedLine]:
             for line in lines or ()
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise TryError("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}") from error
+        raise TryError("topics", Diagnostic("lines_unreadable"), of_error(error)) from error
     times = [time for line in candidates for time in (line["start_s"], line["end_s"])]
     if not candidates or times != sorted(times) or times[0] < 0:
         raise TryError("topics", Diagnostic("lines_out_of_order"))

@@ -44,7 +44,8 @@ def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subje
     seconds = f"{audio.duration_s:.2f} s"
     rate, least = audio.sample_rate_hz, limits.least_rate_hz
     if rate < least:
-        raise TryError(step, Diagnostic("sound_low_rate", subject=subject), f"{rate} Hz; expected at least {least} Hz")
+        detail = Diagnostic("sample_rate_expected", rate_hz=rate, least_hz=least)
+        raise TryError(step, Diagnostic("sound_low_rate", subject=subject), detail)
     for wrong, reason in ((audio.duration_s < limits.least_s, "short"), (audio.duration_s > limits.most_s, "long")):
         if wrong:
             raise TryError(step, Diagnostic(f"sound_too_{reason}", subject=subject), seconds)
@@ -64,7 +65,8 @@ def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subjec
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
-        raise TryError(step, Diagnostic("sound_clipped", subject=subject), f"{100 * clipped:.2f} % of the samples")
+        detail = Diagnostic("clipped_share", percent=100 * clipped)
+        raise TryError(step, Diagnostic("sound_clipped", subject=subject), detail)
     if not audio.num_samples or float(levels.max()) < QUIETEST:
         raise TryError(step, Diagnostic("sound_silent", subject=subject))
 

@@ -205,7 +205,7 @@ class Described(ItemMaker):
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
         except AudioError as error:
-            raise TryError("reading", Diagnostic("recording_unreadable"), str(error.message), last=True) from error
+            raise TryError("reading", Diagnostic("recording_unreadable"), error.message, last=True) from error
         rate = audio.sample_rate_hz
         end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
         excerpt = audio.samples[:, round(segment.start_s * rate) : end]
@@ -322,8 +322,8 @@ class Described(ItemMaker):
         right = str(values.get(fact.column))
         named = {value for value in self._values[question.about] if _names(question.answer, value)}
         if named != {right}:
-            names_text = " and ".join(sorted(named)) or "none of them"
-            raise TryError("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
+            detail = Diagnostic("measured_and_named", measured=right, named=sorted(named))
+            raise TryError("rule", Diagnostic("answer_without_measured"), detail)
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
         """Return a model's reply to a request; raises TryError for an error.

@@ -207,7 +207,7 @@ class Joined(SpeechMaker):
     def _read_question(self, text: Text) -> Audio:
         path = self._stems / (text.recording or "")
         if not text.recording or not path.is_file():
-            raise TryError("stem", Diagnostic("stem_missing"), str(text.recording or "there is no path"))
+            raise TryError("stem", Diagnostic("stem_missing"), text.recording or Diagnostic("stem_without_path"))
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _read_recordings(self, key: str, lines: Sequence[Line]) -> Read:
@@ -293,12 +293,13 @@ def _read(path: Path, limits: AudioLimits, step: str, subject: str) -> Audio:
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
-        raise TryError(step, Diagnostic("sound_unreadable", subject=subject), str(error.message)) from error
+        raise TryError(step, Diagnostic("sound_unreadable", subject=subject), error.message) from error
     try:
         check_sound(audio, limits, step=step, subject=subject)
     except TryError as dropped:
-        failure = dropped.failure
-        raise TryError(step, failure.reason, f"{path.name} {failure.detail}".strip()) from dropped
+        reason, detail = dropped.failure.reason, dropped.failure.detail
+        in_file = Diagnostic("detail_of_file", file=path.name, detail=detail) if detail else path.name
+        raise TryError(step, reason, in_file) from dropped
     return audio
 
 

@@ -121,10 +121,10 @@ def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
     """Return the loudness in LUFS; raises TryError if it is too low."""
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
-        raise TryError("loudness", Diagnostic("no_loudness"), f"the {which} sound")
+        raise TryError("loudness", Diagnostic("no_loudness"), Diagnostic("sound_of_mixture", which=which))
     if level < LOWEST_LUFS:
-        level_text = f"the {which} sound has {level:.1f} LUFS"
-        raise TryError("loudness", Diagnostic("too_quiet_to_raise"), level_text)
+        detail = Diagnostic("loudness_of_sound", which=which, lufs=level)
+        raise TryError("loudness", Diagnostic("too_quiet_to_raise"), detail)
     return level
 
 
@@ -238,15 +238,15 @@ class Mixtures(ItemMaker):
         try:
             return clip.fitted(self.recipe.rate_hz)[0].read().samples[0]
         except AudioError as error:
-            raise TryError("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
+            raise TryError("reading", Diagnostic("recording_unreadable"), error.message) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
         """Draw an excerpt with fades, and its start; TryError if the signal is too short."""
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
-            lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
-            raise TryError("length", Diagnostic("shorter_than_excerpt"), lasts)
+            detail = Diagnostic("recording_lasts", recording=sample.id, seconds=signal.size / rate)
+            raise TryError("length", Diagnostic("shorter_than_excerpt"), detail)
         length = int(random.integers(least, most + 1))
         start = int(random.integers(0, signal.size - length + 1))
         return excerpt(signal, start, length, round(limits.fade_s * rate)), start
@@ -265,9 +265,9 @@ class Mixtures(ItemMaker):
         differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
-            difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
+            detail = Diagnostic("differences_drawn", gap_db=mixture.gap_db, offset_s=mixture.offset_s)
             with with_audio(Audio(mixture.samples, self.recipe.rate_hz)):
-                raise TryError("question", Diagnostic("differences_too_small"), difference_text)
+                raise TryError("question", Diagnostic("differences_too_small"), detail)
         about = sorted(askable)[int(random.integers(len(askable)))]
         wordings = askable[about].wordings
         names = (self.recipe.first.is_what, self.recipe.second.is_what)

@@ -18,7 +18,7 @@ from typing import Any
 from codec_bench.apps.building.item import BuildItem, Failure, ItemMaker
 from codec_bench.apps.building.record import FOLDER, Distinct
 from codec_bench.apps.building.sources import LETTERS
-from codec_bench.apps.listening.answers import read_files
+from codec_bench.apps.listening.answers import OTHER_TEST, AnswerProblem, read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.material import ListeningItem, Material
@@ -89,13 +89,11 @@ def _apply_decision(item: BuildItem, row: Mapping[str, Any], decision: Decision)
     if row.get("choices"):
         new |= _right_option(row, new, decision.edits)
         if len(new["choices"]) != len(row["choices"]) or len(set(new["choices"])) < len(row["choices"]):
-            return _dropped(
-                item, Diagnostic("edit_unusable"), "the options are fewer, more, or two of them are the same"
-            )
+            return _dropped(item, Diagnostic("edit_unusable"), Diagnostic("edited_options"))
     else:
         new["answer"] = new["answer_text"]
     if not new["question"] or not new["answer_text"]:
-        return _dropped(item, Diagnostic("edit_unusable"), "it leaves no question or no answer")
+        return _dropped(item, Diagnostic("edit_unusable"), Diagnostic("edit_without_text"))
     return replace(item, row=new)
 
 
@@ -199,7 +197,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         UserError: no file holds answers to a sheet of this data set.
     """
     rows: list[Rating] = []
-    reasons: dict[str, list[str]] = defaultdict(list)
+    all_problems: list[AnswerProblem] = []
     used: set[str] = set()
     keys = sorted((out / FOLDER / SHEETS).glob(f"*{SUFFIX}"))
     for path in keys:
@@ -208,11 +206,9 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         used |= {file.name for file in read}
         ratings, wrong = unblind(read, key)
         rows += counted_rows(ratings)
-        for one in (*problems, *wrong):
-            reasons[one.file].append(f"{one.file}: {one.what}: {one.detail}")
-    notes = sorted(
-        {line for name, lines in reasons.items() for line in lines if not (name in used and "another test" in line)}
-    )
+        all_problems += (*problems, *wrong)
+    relevant = [one for one in all_problems if one.what != OTHER_TEST or one.file not in used]
+    notes = sorted({f"{one.file}: {one.what}: {one.detail}" for one in relevant})
     if not rows:
         raise UserError(
             "no_review_answers",

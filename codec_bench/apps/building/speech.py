@@ -257,9 +257,8 @@ class ReadBack:
         )
         rate = sum((one.counts for one in compared), ErrorRate.zero()).rate
         if rate is None or rate > self._checks.error_rate:
-            rate_text = "no rate" if rate is None else f"{100 * rate:.1f} %"
             wrong = [transcript for transcript, one in zip(transcripts, compared) if one.counts.errors] or transcripts
-            detail = f"{name}, {rate_text}: {' / '.join(wrong)}"
+            detail = Diagnostic("transcribed", recogniser=name, rate=rate, transcripts=wrong)
             raise TryError("recognition", Diagnostic("read_back_differs"), detail, rate)
         protocol = self._rule.protocol(self._language)
         return {
@@ -275,8 +274,8 @@ class ReadBack:
         request = Request(expected, fields={"audio": Clip(audio), "language": self._language})
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
-            why = f"{model.info.name}: {answer.reason or answer.status}"
-            raise TryError("recognition", Diagnostic("recogniser_error"), why)
+            detail = Diagnostic("of_recogniser", recogniser=model.info.name, cause=answer.reason or answer.status)
+            raise TryError("recognition", Diagnostic("recogniser_error"), detail)
         return answer.text or ""
 
 
@@ -367,7 +366,7 @@ class SpeechMaker(ItemMaker):
             return BuildItem(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
         if self._drops and (first := self._twins.get(key, key)) != key:
             same = getattr(self.texts.rows[first], "answer", "") == text.answer
-            failure = Failure("row", TWIN, first if same else f"{first}, with another answer")
+            failure = Failure("row", TWIN, first if same else Diagnostic("another_answer", item=first))
             return BuildItem(key, {self.group: text.group} if text.group else {}, (failure,))
         return self.make_text(key, text)
 

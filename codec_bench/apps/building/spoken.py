@@ -105,9 +105,8 @@ class SpokenTexts(SpeechMaker):
         check_part(sound, self.recipe.checks)
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
-            raise TryError(
-                "sound", Diagnostic("sound_low_rate", subject="sound"), f"{source_hz} Hz; the items have {rate} Hz"
-            )
+            detail = Diagnostic("sample_rate_expected", rate_hz=source_hz, least_hz=rate)
+            raise TryError("sound", Diagnostic("sound_low_rate", subject="sound"), detail)
         return to_rate(sound, rate)
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:

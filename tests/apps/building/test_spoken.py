@@ -162,7 +162,9 @@ def test_every_recogniser_must_read_an_item_back(speaking, tmp_path):
     created = json.loads(row["provenance"])["recognisers"]
     assert [one["recogniser"] for one in created] == ["listener", "listener-deaf"] and len(row["transcripts"]) == 2
     (line,) = map(json.loads, (built.folder / "dropped.jsonl").read_text().splitlines())
-    assert line["tries"][0]["detail"].startswith("listener-deaf, ") and "NOTHING" in line["tries"][0]["detail"]
+    detail = line["tries"][0]["detail_code"]
+    assert (detail["code"], detail["recogniser"]) == ("transcribed", "listener-deaf")
+    assert "NOTHING" in detail["transcripts"][0]
 
 
 def test_nothing_is_synthesised_twice_and_bytes_are_equal(speaking, tmp_path):
@@ -275,7 +277,8 @@ def test_a_row_that_stands_twice_is_stored_once(speaking, tmp_path):
     assert dict(built.funnel.dropped["row"]) == {Diagnostic("same_text"): 2}
     assert built.funnel.groups["group"] == {"colours": [2, 1, 2], "numbers": [3, 2, 3]}
     lines = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
-    assert [line["tries"][0]["detail"] for line in lines] == ["rows-1, with another answer", "rows-0"]
+    assert lines[0]["tries"][0]["detail_code"] == {"code": "another_answer", "item": "rows-1"}
+    assert lines[1]["tries"][0]["detail"] == "rows-0"
     assert len(set(transcripts_in(tmp_path))) == 3 and len(transcripts_in(tmp_path)) == 3 + 1, (
         "a duplicate is not synthesised"
     )
