@@ -433,7 +433,7 @@ def benchmarks_page() -> str:
         "The names that `codec-bench run` takes, as `codec-bench list benchmarks` lists them. `codec-bench show NAME`\n"
         "prints a definition with its data, prompt and published numbers. A number of questions or a licence that the "
         "publisher\n"
-        "of the data does not state is unknown. How to define a benchmark of your own: "
+        "of the data does not state is unknown. How to define a custom benchmark: "
         "[definitions](../definitions.md).\n"
     ]
     head = ("name", "language", "questions", "answer", "primary metric", "licence of the data")
@@ -559,7 +559,7 @@ def models_page() -> str:
     ]  # fmt: skip
     return (
         "# Models\n\n"
-        "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A model of your own is "
+        "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A custom model is "
         "a\n"
         "class in a file (`./mine.py:MyModel`) or a YAML file (`./mine.yaml`, see [isolated](../isolated.md)).\n\n"
         + table(("name", "what it is", "reached by", "takes", "gives", "licence of the weights"), rows)
@@ -670,7 +670,7 @@ def commands_page() -> str:
         "# Commands\n\n"
         "What `codec-bench COMMAND --help` prints. Data goes to standard output and everything else to standard "
         "error.\n"
-        "The exit code is 0 when the command succeeded, 2 when the input has to be mended, and 3 when it "
+        "The exit code is 0 when the command succeeded, 2 when the input needs a correction, and 3 when it "
         "finished\n"
         "and some items failed.\n"
     ]
