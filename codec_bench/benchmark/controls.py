@@ -76,7 +76,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
     """
     if control and one.wants == "likelihood":
         raise UserError("control_of_two_sounds", name=one.name, hint="leave out --sound, --question and --controls")
-    if control.sound != AS_WRITTEN and not _gives_sound(prompt):
+    if control.sound != AS_WRITTEN and not any(content.audio is not None for content in prompt.parts()):
         raise UserError(
             "control_changes_no_sound",
             name=one.name,
@@ -131,10 +131,6 @@ def with_controls(
         except UserError as error:
             without[one.name, NO_CONTROL] = error
     return [each for each in mine if (each[0].name, NO_CONTROL) not in without], without
-
-
-def _gives_sound(prompt: Prompt) -> bool:
-    return any(content_part.audio is not None for content_part in prompt.parts())
 
 
 def _text_reads(prompt: Prompt) -> list[set[str]]:

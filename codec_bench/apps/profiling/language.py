@@ -229,13 +229,9 @@ def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
     if counts.sum() < 2 or np.count_nonzero(counts) < 2:
         return None
     half = np.random.default_rng(seed).binomial(counts, 0.5)
-    other = counts - half
-    exponents = [_exponent(counted[np.argsort(-ranking, kind="stable")]) for ranking, counted in _both(half, other)]
+    pairs = ((half, counts - half), (counts - half, half))
+    exponents = [_exponent(counted[np.argsort(-ranking, kind="stable")]) for ranking, counted in pairs if counted.any()]
     return math.fsum(exponents) / len(exponents) if exponents else None
-
-
-def _both(half: np.ndarray, other: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(a, b) for a, b in ((half, other), (other, half)) if b.any()]
 
 
 def _exponent(counts: np.ndarray) -> float:

@@ -73,7 +73,7 @@ class Draws:
             orders = [shared] if self._arranged is None else self._arranged(shared)
             draws = orders if self._rotated else [orders[0]] * self._repeats
             for draw, one in enumerate(draws):
-                yield self._set_wording(_drawn(one, draw))
+                yield self._set_wording(_number_draw(one, draw))
 
     def _set_wording(self, question: Question) -> Question:
         number = self._wording(question)
@@ -94,7 +94,7 @@ def _sharing(question: Question, sounds: SharedSounds) -> Question:
     return replace(question, fields=fields, audio=audio)
 
 
-def _drawn(question: Question, draw: int) -> Question:
+def _number_draw(question: Question, draw: int) -> Question:
     id = question.id if draw == 0 else f"{question.id} (draw {draw + 1})"
     return replace(question, id=id, draw_of=question.id, draw=draw)
 

@@ -267,7 +267,8 @@ def _entry(
 
     def fill(value: Any, location: Location) -> Any:
         def missing(key: str) -> None:
-            wrong.append(_missing_key(key, keys, file, line_of(lines, location)))
+            line, hint = line_of(lines, location), f"its keys are {', '.join(keys) or 'none'}"
+            wrong.append(UserError("no_matrix_key", file=file, line=line, key=key, hint=hint))
 
         return _substitute(value, keys, missing, location)
 
@@ -316,10 +317,6 @@ def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
     if not isinstance(pin, dict):
         raise UserError("no_pins", pins=pins, name=name, hint=f"codec-bench validate {name} --hub --pins {pins}")
     return {**body, "data": {**{key: pin[there] for key, there in PINNED.items() if pin.get(there)}, **data}}
-
-
-def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:
-    return UserError("no_matrix_key", file=file, line=line, key=key, hint=f"its keys are {', '.join(keys) or 'none'}")
 
 
 def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Location) -> Any:

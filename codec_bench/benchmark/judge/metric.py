@@ -232,14 +232,14 @@ class JudgeMetric:
         criteria = _criteria(answer.fields.get(rubric.each)) if rubric.each is not None else [None]
         if not criteria:
             return Score.refused(Diagnostic("no_criterion", column=rubric.each), self.protocol)
-        orders = (_drawn_order(answer.id),) if rubric.swap == "drawn" else (False, True) if rubric.swap else (False,)
+        orders = (_draw_order(answer.id),) if rubric.swap == "drawn" else (False, True) if rubric.swap else (False,)
         built = []
         for time in range(rubric.times):
             for at, criterion in enumerate(criteria):
                 for swapped in orders:
                     parameters = dict(rubric.parameters)
                     if parameters.get("temperature") or rubric.times > 1:
-                        parameters["seed"] = _drawn(seed, answer.id, time)
+                        parameters["seed"] = _draw_seed(seed, answer.id, time)
                     messages = self._messages(answer, sounds, swapped, alternative, criterion)
                     which = "" if criterion is None else f".{at:04d}"
                     key = f"{answer.id}{_SEPARATOR}{time}{which}{_SWAPPED if swapped else ''}"
@@ -475,7 +475,7 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
     return values
 
 
-def _drawn_order(id: str) -> bool:
+def _draw_order(id: str) -> bool:
     """Draw whether the answer is shown before the baseline, as EmergentTTS-Eval does.
 
     The seed is the number at the end of the question's id, else the id itself.
@@ -485,5 +485,5 @@ def _drawn_order(id: str) -> bool:
     return bool(np.random.default_rng(seed).random() <= 0.5)
 
 
-def _drawn(seed: int, id: str, time: int) -> int:
+def _draw_seed(seed: int, id: str, time: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed}:{id}:{time}".encode(), digest_size=4).digest(), "big") >> 1
