@@ -190,7 +190,7 @@ def board(marked):
 
 def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_one(marked, board, command):
     old = board(marked["runs"])
-    assert [row.name for row in old.rows] == ["fair", "good", "poor"] and old.judges == []
+    assert [row.name for row in old.rows] == ["fair", "good", "poor"] and old.judge_notes == []
     (outcome,) = judge_compare(**marked)
     both = board(marked["runs"], marked["out"])
     assert [row.name for row in both.rows] == [
@@ -204,7 +204,7 @@ def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_on
         f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} relative to {outcome.old}, measured over 48 answers with "
         f"alpaca-1-10-b2d44e9c; the two are not ranked against each other"
     )
-    assert both.judges == [options] and saved_successions() == [outcome]
+    assert both.judge_notes == [options] and saved_successions() == [outcome]
     path = marked["runs"].parent / "board.yaml"
     code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")
     held = json.loads(out)
@@ -237,7 +237,7 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
         f"good (rated by {label} as old-2)",
         "poor",
     ]
-    assert split.judges == [
+    assert split.judge_notes == [
         f"Mine: values by {label} as old-1 and by {label} as old-2 are not ranked against each other, and no bridge "
         f"between them was "
         "measured (codec-bench judge compare)"
@@ -265,7 +265,7 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
     assert judge_compare(**again) == [outcome] and len(url.requests) == requests + 48, (
         "the same call asks nothing again"
     )
-    (messages,) = board(marked["runs"], later).judges
+    (messages,) = board(marked["runs"], later).judge_notes
     assert messages.startswith(f"Mine: by {label} as old-2, minus 5.00 ±")
 
 
@@ -276,14 +276,14 @@ def test_what_is_stored_of_two_judges_is_whole_or_refused(marked, board):
     (path,) = (cache_folder() / "judge-successions").iterdir()
     path.write_text('{"rubric": "rating/alpaca-1-10-b2d44e9c"}')
     with refuses("not_a_judge_comparison"):
-        board(marked["runs"], marked["out"]).judges  # noqa: B018 - it is read where it is shown
+        board(marked["runs"], marked["out"]).judge_notes  # noqa: B018 - it is read where it is shown
 
 
 def test_published_values_state_by_whom_they_were_marked():
-    (messages,) = leaderboard("ultraeval-generation").judges
+    (messages,) = leaderboard("ultraeval-generation").judge_notes
     assert messages.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ")
     assert "2027-01-14" in messages and messages.endswith(NOT_TESTED)
-    (messages,) = leaderboard("air-bench-chat").judges  # its source names the judge, of which there is no config
+    (messages,) = leaderboard("air-bench-chat").judge_notes  # its source names the judge, of which there is no config
     assert messages.endswith(f"were marked by a judge that is not among the models here: {NOT_TESTED}")
 
 
