@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from codec_bench.messages.general import either
+
+
+def _answers(count: int, examples: Sequence[str], problem: str) -> str:
+    more = f" and {count - len(examples):,} more" if count > len(examples) else ""
+    return f"{problem}: {', '.join(examples)}{more}"
+
 
 SENTENCES = {
     "info": {
+        "no_rating_in_file": "'{path}' holds no rating",
+        "answers_to_other_test": lambda sheet, expected: (
+            f"it answers the test {sheet or 'of no id'}, and the key is of {expected}"
+        ),
+        "checksum_of_answers": "its checksum does not match its content",
+        "raters_of_one_name": "{people} people wrote this name, and each counts as a rater",
+        "later_answers_used": lambda later, changed, answers: (
+            (repr(later) if later else "another session of this file")
+            + f" was saved later and is used; {changed} of {answers} answers of this file are missing there, or differ"
+        ),
+        "answers_not_usable": partial(_answers, problem="answers that cannot be used"),
+        "answers_missing": partial(_answers, problem="missing answers"),
         "few_answers": "there are {answers} answers; the rule needs {needed}",
         "constant_answers": "all {answers} answers are {answer}",
         "no_trial_times": "no file says how long the trials took",

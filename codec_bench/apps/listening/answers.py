@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.apps.listening.key import Key
 from codec_bench.apps.listening.webmushra import Row, own_id, read_results
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.messages.errors import UserError
 from codec_bench.store.files import read_json
 
@@ -35,12 +36,12 @@ REFUSED = (UNREADABLE, OTHER_TEST, UNKNOWN, OUT_OF_RANGE, TWICE)
 
 @dataclass(frozen=True, slots=True)
 class AnswerProblem:
-    """A problem of `count` files or answers, with a sentence `detail`."""
+    """A problem of `count` files or answers; `what` is its kind, such as `EDITED`."""
 
     what: str
     file: str
     rater: str
-    detail: str
+    detail: Diagnostic
     count: int = 1
 
 
@@ -98,21 +99,18 @@ def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[
             else:
                 sheets = [_read_page_file(path)]
         except UserError as error:
-            problems.append(AnswerProblem(UNREADABLE, path.name, "", error.message))
+            problems.append(AnswerProblem(UNREADABLE, path.name, "", as_reason(error.message)))
             continue
         if not sheets:
-            problems.append(AnswerProblem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
+            problems.append(AnswerProblem(UNREADABLE, path.name, "", Diagnostic("no_rating_in_file", path=path)))
         for sheet, file in sheets:
             if sheet == key.sheet:
                 matching.append(file)
             else:
-                detail = f"it answers the test {sheet or 'of no id'}, and the key is of {key.sheet}"
+                detail = Diagnostic("answers_to_other_test", sheet=sheet, expected=key.sheet)
                 problems.append(AnswerProblem(OTHER_TEST, path.name, file.rater, detail))
-    edited = [
-        AnswerProblem(EDITED, one.name, one.rater, "its checksum does not fit its content")
-        for one in matching
-        if one.edited
-    ]
+    wrong = Diagnostic("checksum_of_answers")
+    edited = [AnswerProblem(EDITED, one.name, one.rater, wrong) for one in matching if one.edited]
     return matching, problems + edited
 
 

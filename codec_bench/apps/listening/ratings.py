@@ -30,7 +30,7 @@ from codec_bench.apps.listening.answers import (
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
 from codec_bench.apps.listening.kinds import NONE, TIE, Kind, is_option, is_valid, kind_of
-from codec_bench.messages.errors import first_of
+from codec_bench.messages import Diagnostic
 
 USED, TRAINING, REPEAT, SUPERSEDED, EDITED, SCREENED = "used", "training", "repeat", "superseded", "edited", "screened"
 CHECK = "check"
@@ -95,9 +95,8 @@ def unblind(
         first = f"{file.rater} ({len(named[name])})" if len(named[name]) > 1 else file.rater
         people[person].append(replace(file, rater=people[person][0].rater if people[person] else first))
     rows: list[Rating] = []
-    detail = "{} people wrote this name, and count as as many raters"
     problems = [
-        AnswerProblem(SAME_NAME, "", same[0], detail.format(len(same)), len(same))
+        AnswerProblem(SAME_NAME, "", same[0], Diagnostic("raters_of_one_name", people=len(same)), len(same))
         for same in named.values()
         if len(same) > 1
     ]
@@ -116,14 +115,11 @@ def unblind(
 
 
 def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
-    """Describe that a rater saved a later file, and how many answers differ in it."""
+    """A problem: a rater saved a later file, in which so many answers differ."""
     held = {(one.trial, one.stimulus): one.value for one in last.answers}
     changed_answers = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
-    later = f"'{last.name}'" if last.name != before.name else "another session of this file"
-    detail = (
-        f"{later} was saved later and is used; {changed_answers} of {len(before.answers)} answers of this file are not "
-        "in it, or differ"
-    )
+    later = last.name if last.name != before.name else None
+    detail = Diagnostic("later_answers_used", later=later, changed=changed_answers, answers=len(before.answers))
     return AnswerProblem(RATER_TWICE, before.name, last.rater, detail)
 
 
@@ -159,7 +155,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
         rows = _differences(rows)
     rows = [row._replace(score=row.value if row.status == USED else None) for row in rows]
     problems = [
-        AnswerProblem(kind, file.name, file.rater, _examples(which, "answers that are not used"), len(which))
+        AnswerProblem(kind, file.name, file.rater, _examples("answers_not_usable", which), len(which))
         for kind, which in wrong.items()
     ]
     return rows, problems
@@ -280,11 +276,11 @@ def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[
                 rows.append(empty._replace(value=None, status="missing", choice="", given=""))
                 lacking.append(f"{trial.id} {stimulus}".strip())
     if lacking:
-        yield AnswerProblem(MISSING, file.name, file.rater, _examples(lacking, "answers are missing"), len(lacking))
+        yield AnswerProblem(MISSING, file.name, file.rater, _examples("answers_missing", lacking), len(lacking))
 
 
-def _examples(which: Sequence[str], label: str) -> str:
-    return f"{len(which)} {label}: {first_of(which, _EXAMPLES)}"
+def _examples(code: str, which: Sequence[str]) -> Diagnostic:
+    return Diagnostic(code, count=len(which), examples=list(which[:_EXAMPLES]))
 
 
 def exclude_raters(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:
