@@ -36,7 +36,7 @@ class Audiobox(NetworkFeature):
     """The four scores of Audiobox Aesthetics, for any sound, 1 to 10.
 
     Windows of 10 s without overlap, the last one zero-padded; a score is the mean over windows, weighted by their own
-    lengths.
+    lengths. Batches do not change it.
 
     Result: `{"ce", "cu", "pc", "pq": float, "windows": int}`.
 
@@ -46,6 +46,9 @@ class Audiobox(NetworkFeature):
     Args:
         weights: a folder with config.json and model.safetensors in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing, or another network's. UserError: no such precision.
     """
 
     name = "audiobox"

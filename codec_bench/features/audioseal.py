@@ -17,12 +17,18 @@ class AudioSeal(Learned):
     """AudioSeal's share of watermarked samples, and the 16-bit message.
 
     The signal passes the detector whole. A sample is marked from a probability of 0.5, and a bit is the sigmoid of its
-    mean over all samples, as in the package.
+    mean over all samples, as in the package. Batches do not change the result.
 
     Result: `{"share": float, "bits": float32 (16,)}`; a bit is the probability that it is 1.
 
     Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
     implementation: the package audioseal 0.2 `AudioSealDetector`, signal by signal, to 1e-5.
+
+    Args:
+        weights: a file in the published layout, or None.
+
+    Raises:
+        WeightsError: the weights are missing.
     """
 
     name = "audioseal"

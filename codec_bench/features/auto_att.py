@@ -47,7 +47,8 @@ class AutoAtt(Feature):
 
     Qwen2-Audio gets the speech and the question whether it is Good, Fair or Bad. A softmax over the next token's logits
     of these words gives their shares, which weight 3, 2 and 1. It reads the first 30 s, as the published program does;
-    `heard_s` is their length.
+    `heard_s` is their length. Prompts are padded on the left and masked, and spectrograms are 30 s long, so batches do
+    not change the scores.
 
     Result: `{"score": float, "good": float, "fair": float, "bad": float, "heard_s": float}`; the three are the shares.
 
@@ -59,6 +60,9 @@ class AutoAtt(Feature):
     Args:
         weights: a transformers folder in place of the published checkpoint, or None.
         point: `bfloat16` for weights in bfloat16 (17 GB in place of 34), `tf32`, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "auto-att"

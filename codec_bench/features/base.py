@@ -66,11 +66,7 @@ class Feature(ABC):
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a file or folder in the published layout in place of the built-in ones, or None.
-
-    Raises:
-        WeightsError: the weights are missing, or another model's.
-        UserError: there is no such model, variant or precision, or weights were passed to a feature without weights.
+        weights: a file or folder in place of the built-in ones, or None.
     """
 
     name: str

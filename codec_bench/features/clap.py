@@ -53,6 +53,9 @@ class Clap(PreparedFeature):
 
     Args:
         weights: a transformers folder in place of the published checkpoint, or None.
+
+    Raises:
+        WeightsError: the weights are missing.
     """
 
     name = "clap-htsat-unfused"

@@ -75,9 +75,10 @@ class Dnsmos(PreparedFeature):
       value. VERSA reports these numbers.
 
     The library that computes the networks is not part of the protocol, because the scores agree to 1e-5. On a CPU it is
-    this project's own kernels (`kernels/dnsmos`), on a GPU torch (`networks/dnsmos.py`). `dnsmos@numba`, `dnsmos@torch`
-    and `dnsmos@onnxruntime` name the library: `@numba` leaves the GPU to other features; `@onnxruntime` is the slow
-    reference, and uses the GPU if `onnxruntime-gpu` is installed.
+    this project's own kernels (`kernels/dnsmos`), on a GPU torch (`networks/dnsmos.py`). Both compute the common part
+    of overlapping windows once. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the library: `@numba`
+    leaves the GPU to other features; `@onnxruntime` is the slow reference, and uses the GPU if `onnxruntime-gpu` is
+    installed.
 
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 

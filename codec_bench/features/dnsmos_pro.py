@@ -34,7 +34,8 @@ def checked(variant: str | None) -> str:
 class DnsmosPro(EncoderFeature):
     """Mean and variance of the opinion score by DNSMOS Pro, 1 to 5. Higher is better.
 
-    The network reads the whole signal; its authors recommend 10 s.
+    A spectrogram of 20 ms every 10 ms, four convolutions, the maximum of each channel, three linear layers. The network
+    reads the whole signal; its authors recommend 10 s. Batches do not change the scores.
 
     Result: `{"mean": float, "variance": float}`.
 
@@ -42,7 +43,11 @@ class DnsmosPro(EncoderFeature):
     Reference implementation: github.com/fcumlin/DNSMOSPro at f9da568 with librosa's spectrogram, to 1e-4.
 
     Args:
+        weights: a file in the published layout, or None.
         variant: the training set: `nisqa` (also if None), `bvcc` or `vcc2018`.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such network.
     """
 
     name = "dnsmos-pro"

@@ -19,7 +19,9 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
     """The mean frame of emotion2vec+ large, and the probabilities of nine emotions.
 
     Protocol `emotion2vec-plus-large/funasr-1.4`: the wave standardised over its whole length; a data2vec 2.0 encoder of
-    164 million parameters; the mean of its last frames; a linear layer and a softmax.
+    164 million parameters; the mean of its last frames; a linear layer and a softmax. Fine-tuned on 42,526 hours of
+    speech with emotion labels of its own smaller versions. Padding is masked layer by layer: batches change a result by
+    less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (1024,), "probabilities": float32 (9,)}`, in the order angry, disgusted, fearful,
     happy, neutral, other, sad, surprised, unknown.
@@ -30,6 +32,9 @@ class Emotion2vecPlusLarge(SpeakerEncoder):
     Args:
         weights: a file in the layout of the published `model.pt`, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
+
+    Raises:
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "emotion2vec-plus-large"

@@ -18,7 +18,8 @@ class S3prlFrames(S3prl):
     """Frames of a layer of an s3prl upstream (`s3prl-frames[wavlm_large@14]`).
 
     Protocol `s3prl-VERSION/NAME/last` or `.../layer-14`. Layer 0 is the input of the first layer. Only signals of equal
-    length share a batch, so frames do not depend on other signals.
+    length share a batch, so frames do not depend on other signals. Frames take 150 kB a second and more, so they are
+    not cached.
 
     Result: `{"frames": float32 (frames, width)}`.
 

@@ -16,7 +16,8 @@ FLOOR = 1e-10
 class Level(Feature):
     """The level of a signal in dB of full scale, frame by frame, and its duration.
 
-    The root mean square over 25 ms every 10 ms, each frame centred, with zeros beyond both ends; at least -200 dB.
+    The root mean square over 25 ms every 10 ms, each frame centred, with zeros beyond both ends; at least -200 dB. Not
+    cached, because it is cheap.
 
     Result: `{"level_db": float32 (frames,), "hop_s": float, "duration_s": float}`.
 
@@ -24,6 +25,9 @@ class Level(Feature):
 
     Args:
         device: unused; it runs on the CPU. weights: must be None.
+
+    Raises:
+        UserError: weights were passed.
     """
 
     name = "level"

@@ -32,7 +32,7 @@ class MelCepstrum(Feature):
         device: unused; it runs on the CPU. weights: must be None.
 
     Raises:
-        MissingExtra: pyworld is not installed.
+        UserError: weights were passed. MissingExtra: pyworld is not installed.
     """
 
     name = "mel_cepstrum"

@@ -74,8 +74,9 @@ class Nisqa(_Nisqa):
     """NISQA 2.0's opinion score and four dimensions. Higher is better.
 
     The mel levels at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into segments of 15 frames, four frames apart.
-    The published program refuses signals of more than 1300 segments (52 s); here they are cut into the fewest equal
-    windows of that size, and the scores are means over them.
+    Six convolutions process each segment, two layers of self-attention all of them, and attention pooling gives each
+    score. The published program refuses signals of more than 1300 segments (52 s); here they are cut into the fewest
+    equal windows of that size, and the scores are means over them.
 
     Result: `{"mos": float, "noisiness": float, "discontinuity": float, "coloration": float, "loudness": float,
     "windows": int}`; of the variant `mos-only`, the first and the last alone.
@@ -85,7 +86,11 @@ class Nisqa(_Nisqa):
     librosa 0.11, on signals at 48 kHz, to 1e-4.
 
     Args:
+        weights: a file in the published layout, or None.
         variant: None, or `mos-only` for the network trained for the opinion score alone.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "nisqa"
@@ -112,15 +117,22 @@ class Nisqa(_Nisqa):
 class NisqaTts(_Nisqa):
     """The naturalness of synthetic speech by NISQA-TTS, 1 to 5. Higher is better.
 
-    The mel levels at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into segments of 15 frames, one frame apart. The
-    published program refuses signals of more than 6000 segments (60 s); here they are cut into the fewest equal windows
-    of that size, and the score is the mean over them.
+    The mel levels at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into segments of 15 frames, one frame apart. Six
+    convolutions process each segment, a bidirectional LSTM all of them; its last states give the score. The published
+    program refuses signals of more than 6000 segments (60 s); here they are cut into the fewest equal windows of that
+    size, and the score is the mean over them.
 
     Result: `{"mos": float, "windows": int}`.
 
     Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020.
     Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa 0.11, on signals at 48 kHz, to
     1e-4.
+
+    Args:
+        weights: a file in the published layout, or None.
+
+    Raises:
+        WeightsError: the weights are missing.
     """
 
     name = "nisqa-tts"

@@ -25,10 +25,19 @@ NORESQA = _row(
 class SquimFrames(Learned):
     """Each frame's part in SQUIM Subjective, as reference and estimate.
 
+    A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor. Each
+    signal passes alone.
+
     Result: `{"frames": float32 (frames, 12)}`: the attention and five numbers of the reference, then of the estimate.
 
     Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
     `SQUIM_SUBJECTIVE`, to 1e-5 in the score.
+
+    Args:
+        weights: a file in the published layout, or None.
+
+    Raises:
+        WeightsError: the weights are missing.
     """
 
     name = "squim-frames"
@@ -45,10 +54,18 @@ class SquimFrames(Learned):
 class NoresqaFrames(SquimFrames):
     """Each frame's part in NORESQA-MOS, as reference and estimate.
 
+    A wav2vec 2.0 base network, its frames projected to 32 numbers, and the linear parts of the predictor.
+
     Result: `{"frames": float32 (frames, 12)}`: the attention and five numbers of the reference, then of the estimate.
 
     Paper: P. Manocha, A. Kumar, "Speech Quality Assessment through MOS using Non-Matching References", Interspeech
     2022. Reference implementation: github.com/facebookresearch/Noresqa at 8d56b95, to 1e-5 in the score.
+
+    Args:
+        weights: a file in the published layout, or None.
+
+    Raises:
+        WeightsError: the weights are missing.
     """
 
     name = "noresqa-frames"

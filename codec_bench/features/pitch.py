@@ -55,7 +55,7 @@ class Pitch(Feature):
         device: unused; it runs on the CPU. weights: must be None. variant: None, `swift` or `world`.
 
     Raises:
-        MissingExtra: pyworld or swift-f0 is not installed.
+        UserError: no such variant, or weights were passed. MissingExtra: pyworld or swift-f0 is not installed.
     """
 
     name = "pitch"

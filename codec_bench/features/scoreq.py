@@ -41,7 +41,11 @@ def domain_of(variant: str | None) -> str:
 
 
 class _Scoreq(EncoderFeature):
-    """The base of the two networks of each domain."""
+    """The base of the two networks of each domain.
+
+    Args:
+        variant: the domain. point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+    """
 
     mode: ClassVar[str]
     stem: ClassVar[str]
@@ -86,7 +90,9 @@ class _Scoreq(EncoderFeature):
 class Scoreq(_Scoreq):
     """SCOREQ's opinion score without a reference, 1 to 5. Higher is better.
 
-    The signal is zero-padded to a multiple of 20 ms, as in the reference.
+    A wav2vec 2.0 base network, fine-tuned to place signals of similar scores close together; the mean over time, of
+    length 1; a linear layer. The signal is zero-padded to a multiple of 20 ms, as in the reference. Batches do not
+    change the scores.
 
     Result: `{"scoreq": float}`.
 
@@ -95,8 +101,12 @@ class Scoreq(_Scoreq):
     0.4.18, to 2e-5.
 
     Args:
+        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq"
@@ -119,8 +129,12 @@ class ScoreqEmbedding(_Scoreq):
     Paper and reference implementation: as `Scoreq`; embeddings to 1e-5.
 
     Args:
+        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq-embedding"
@@ -132,6 +146,9 @@ class ScoreqEmbedding(_Scoreq):
 class Nomad(Wav2Vec2Feature):
     """NOMAD's embedding, whose distance from a clean signal's indicates quality.
 
+    A wav2vec 2.0 base network, fine-tuned to place signals of similar quality close together; the mean over time, a
+    linear layer and length 1. Batches do not change the embeddings.
+
     Result: `{"embedding": float32 (256,)}`, of length 1.
 
     Paper: A. Ragano, J. Skoglund, A. Hines, "NOMAD: Unsupervised Learning of Perceptual Embeddings for Speech
@@ -139,7 +156,11 @@ class Nomad(Wav2Vec2Feature):
     github.com/alessandroragano/nomad at 16 kHz, over fairseq's encoder in s3prl 0.4.18, to 1e-5.
 
     Args:
+        weights: a file in the published layout, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "nomad-embedding"

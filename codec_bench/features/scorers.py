@@ -1,7 +1,7 @@
 """The table of learned scorers, `scorers.yaml`: networks, their scores and sources.
 
 `codec_bench.metrics.predicted` makes a metric of every output. A row with a `ScorerNetwork` becomes a feature in
-`codec_bench.features.learned`.
+`codec_bench.features.learned`. This module imports nothing heavy.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Sigmos(Feature):
     """SIGMOS's seven scores of a signal, 1 to 5. Higher is better.
 
     A spectrogram at 48 kHz, 20 ms every 10 ms under the root of a Hann window; magnitudes to the power of 0.3, with the
-    real and imaginary parts scaled alike.
+    real and imaginary parts scaled alike. The rest is in the file. Every signal passes the network alone.
 
     Result: `{"coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall": float}`.
 
@@ -42,7 +42,7 @@ class Sigmos(Feature):
         device: unused; ONNX Runtime runs on the CPU. weights: the published file, or its folder, or None.
 
     Raises:
-        MissingExtra: onnxruntime is not installed.
+        WeightsError: the weights are missing. MissingExtra: onnxruntime is not installed.
     """
 
     name = "sigmos"

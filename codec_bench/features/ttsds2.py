@@ -72,7 +72,7 @@ class Ttsds2Pitch(Feature):
         device: unused; it runs on the CPU. weights: must be None. variant: None or `noise`.
 
     Raises:
-        MissingExtra: pyworld is not installed.
+        UserError: no such variant, or weights were passed. MissingExtra: pyworld is not installed.
     """
 
     name = "ttsds2-pitch"

@@ -74,6 +74,7 @@ class Ttsds2Wav2vec2(_Activations):
     """wav2vec 2.0's mean last hidden state (`ttsds2-wav2vec2[noise]`: of noises).
 
     The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance.
+    Padding is masked layer by layer: batches change a result by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (768,)}`, with `noise` float32 `(4, 768)`: uniform, normal, ones, zeros.
 
@@ -83,6 +84,9 @@ class Ttsds2Wav2vec2(_Activations):
 
     Args:
         weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-wav2vec2"
@@ -131,6 +135,9 @@ class Ttsds2Whisper(_Activations):
 
     Args:
         weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-whisper"

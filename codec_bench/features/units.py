@@ -39,7 +39,7 @@ class HubertUnits(EncoderFeature):
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the encoder or the clusters are missing.
+        WeightsError: the encoder or the clusters are missing. UserError: no such precision.
     """
 
     name = "hubert-km200"

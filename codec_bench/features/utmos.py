@@ -15,7 +15,9 @@ from codec_bench.weights import load_into, load_state, unfilled
 class Utmos(Wav2Vec2Feature):
     """The naturalness of speech by UTMOS22's strong learner, 1 to 5. Higher is better.
 
-    The level of the signal is not normalised.
+    A wav2vec 2.0 base network gives 768 numbers every 20 ms. They and two constant vectors for the listening test and
+    the listener pass a BiLSTM and two linear layers; the score is the mean over frames. The level of the signal is not
+    normalised. Batches do not change the scores: every layer uses each signal's own samples and frames only.
 
     Result: `{"utmos": float, "frames": int}`.
 
@@ -25,6 +27,9 @@ class Utmos(Wav2Vec2Feature):
     Args:
         weights: a file in the format of SpeechMOS in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder (the other layers stay in float32), or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "utmos"

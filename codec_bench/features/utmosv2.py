@@ -83,7 +83,8 @@ class UtmosV2(PreparedFeature):
     """The naturalness of speech by UTMOSv2, 1 to 5. Higher is better.
 
     A wav2vec 2.0 base network reads three seconds of the signal. Four EfficientNetV2-S read mel spectrograms of two
-    crops of 1.4 s, each mixed with a further crop in a random proportion, as in training. A short signal is repeated.
+    crops of 1.4 s, each mixed with a further crop in a random proportion, as in training. A linear layer gives the
+    score on the scale of its authors' listening test. A short signal is repeated.
 
     The generator of crops and proportions is seeded with the signal's samples. So a number is the same in every run and
     batch, and equals the reference after `numpy.random.seed(seed_of(signal))`.
@@ -94,9 +95,12 @@ class UtmosV2(PreparedFeature):
     github.com/sarulab-speech/UTMOSv2 at cc2700d on a CPU (float32), `fusion_stage3`, to 1e-4.
 
     Args:
-        weights: a file in the published layout; for `five-folds`, a folder with five.
+        weights: a file in the published layout, or None. For `five-folds`, a folder with five.
         variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with
             five draws each.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "utmosv2"

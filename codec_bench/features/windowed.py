@@ -34,6 +34,7 @@ class WindowedBatch:
         passes: the windows of each pass; their places index all windows, in order.
         owners: the signal of each window.
         obstacles: by index, why a signal has no window.
+        signals: the number of signals.
     """
 
     passes: list[PaddedPass]

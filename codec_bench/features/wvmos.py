@@ -27,7 +27,11 @@ class Wvmos(Wav2Vec2Feature):
     Reference implementation: github.com/AndreevP/wvmos at 16 kHz over transformers 5, signal by signal, to 2e-5.
 
     Args:
+        weights: a file in the published layout, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "wvmos"

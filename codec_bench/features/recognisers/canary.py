@@ -34,6 +34,14 @@ class Canary(PiecewiseRecogniser):
     Paper: M. Sekoyan et al., "Canary-1B-v2 & Parakeet-TDT-0.6B-v3", 2025, arXiv 2509.14128. Reference implementation:
     transformers 5.23 `CanaryForConditionalGeneration.generate` with `CanaryProcessor`, each signal alone: the same
     tokens in float32.
+
+    Args:
+        model: a key of `models`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
+
+    Raises:
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "canary"

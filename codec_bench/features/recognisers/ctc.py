@@ -56,6 +56,9 @@ class Ctc(PiecewiseRecogniser):
         model: a key of `WEIGHTS`. device: `cpu` or `cuda:N`.
         weights: a transformers folder or a hub id in the local cache; None for the published ones.
         point: `tf32` or `bfloat16`; None for float32.
+
+    Raises:
+        WeightsError: the weights are missing or belong to another model.
     """
 
     times_words = True
@@ -163,6 +166,9 @@ class CtcPhones(Ctc):
         model: a key of `PHONES`. device: `cpu` or `cuda:N`.
         weights: a transformers folder or a hub id in the local cache; None for the published ones.
         point: `tf32` or `bfloat16`; None for float32.
+
+    Raises:
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "ctc-phones"

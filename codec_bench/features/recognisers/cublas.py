@@ -2,7 +2,7 @@
 
 CTranslate2's wheels open `libcublas.so.12` by name at the first matrix product on a GPU, and torch may bring another
 version. The loader finds a library of that name that the process has already loaded, so this loads the one of the
-package nvidia-cublas-cu12.
+package nvidia-cublas-cu12. Version 13 has another soname and cannot replace it (`docs/speed.md`).
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class FunAsrRecogniser:
 
     Args:
         found: the folder with `config.yaml`, `am.mvn`, the weights and the vocabulary's file.
-        allowed: the classes that the configuration may name, by key.
+        allowed: the classes that the configuration may name, by key. Another class could download or run something.
         vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
 
     Raises:
@@ -124,10 +124,12 @@ class FunasrFeature(Feature):
         tokenizer's argument for its vocabulary, and the file.
 
     Args:
+        device: `cpu` or `cuda:N`.
         weights: a folder in the published layout or its `.pt` file; None for the published weights.
+        model: the registered name.
 
     Raises:
-        MissingExtra: FunASR is not installed.
+        MissingExtra: FunASR is not installed. WeightsError: the weights are missing.
     """
 
     rate_hz = RATE_HZ
@@ -195,6 +197,7 @@ class FrontEnd:
 
     Args:
         wave: the `WavFrontend`, whose settings and normalisation are used.
+        folder: its origin, for messages.
 
     Raises:
         WeightsError: its settings differ from the published ones.

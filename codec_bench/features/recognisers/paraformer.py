@@ -63,12 +63,14 @@ class Paraformer(funasr.FunasrFeature):
     (log-probabilities to 1e-5 of their largest; closer ties may differ).
 
     Args:
+        device: `cpu` or `cuda:N`.
         weights: a folder in the published layout or its `.pt` file; None for the published weights.
         model: `paraformer-zh` or `seaco-paraformer-zh`.
         point: `28s`, `tf32`, `bfloat16`, or None.
 
     Raises:
-        MissingExtra: FunASR is not installed.
+        UserError: no such model or point. MissingExtra: FunASR is not installed. WeightsError: the weights are missing
+            or belong to another model (raised by `load`).
     """
 
     name = "paraformer-zh"

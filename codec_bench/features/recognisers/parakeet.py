@@ -78,6 +78,14 @@ class Parakeet(PiecewiseRecogniser):
     sequence transduction by jointly predicting tokens and durations", ICML 2023. Reference implementation: transformers
     5.23 `ParakeetForCTC` and `ParakeetForTDT` with `ParakeetProcessor`, each signal alone: logits to 1e-5 of their
     scale, the same transcripts.
+
+    Args:
+        model: a key of `CHECKPOINTS`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
+
+    Raises:
+        WeightsError: the weights are missing or belong to another model.
     """
 
     times_words = True

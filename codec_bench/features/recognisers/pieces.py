@@ -37,8 +37,9 @@ class PieceTranscript:
 class PiecewiseRecogniser(Feature):
     """A recogniser of signals of at most `whole_s` seconds.
 
-    A longer signal is cut where it is quietest (0.1 s frames) between the 20th and the 30th second of each piece, and
-    the texts are joined by a space. On a CPU a batch is split into passes of similar length.
+    Time and memory of attention grow with the square of the length. So a longer signal is cut where it is quietest (0.1
+    s frames) between the 20th and the 30th second of each piece, and the texts are joined by a space. On a CPU a batch
+    is split into passes of similar length.
 
     Args:
         model: a key of `models`. device: `cpu` or `cuda:N`.

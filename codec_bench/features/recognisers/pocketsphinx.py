@@ -1,4 +1,8 @@
-"""Transcripts by PocketSphinx: a small English recogniser that works offline."""
+"""Transcripts by PocketSphinx: a small English recogniser that works offline.
+
+It is much worse than a large recogniser, also on clean read speech. Over systems on the same speech, its error rate
+shows how much intelligible structure a codec keeps.
+"""
 
 from __future__ import annotations
 

@@ -40,6 +40,14 @@ class Qwen3Asr(PiecewiseRecogniser):
     Paper: Qwen team, "Qwen3-ASR Technical Report", 2026, arXiv 2601.21337. Reference implementation: transformers 5.23
     `Qwen3ASRForConditionalGeneration.generate` with `Qwen3ASRProcessor`, each signal alone: the same tokens in float32.
     Prompts and the processing of the text are those of `qwen-asr`.
+
+    Args:
+        model: a key of `models`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
+
+    Raises:
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "qwen3-asr"

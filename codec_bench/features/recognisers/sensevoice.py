@@ -41,7 +41,8 @@ class SenseVoice(funasr.FunasrFeature):
 
     Four prompts precede the signal: its language (`auto` if unknown), the sound event, the emotion, and that numbers
     stay words (`woitn`, FunASR's default). The model writes tags such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>` at the
-    start of its text, which are removed. The whole signal is recognised in one pass.
+    start of its text, which are removed. The whole signal is recognised in one pass. FunASR masks all layers, so
+    padding changes nothing.
 
     Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens
     are entries of the vocabulary, including tags. A missing tag is "".
@@ -50,11 +51,13 @@ class SenseVoice(funasr.FunasrFeature):
     time, right after `torch.manual_seed(0)`: the same tokens and text (log-probabilities to 1e-5 of their largest).
 
     Args:
+        device: `cpu` or `cuda:N`.
         weights: a folder in the published layout or its `.pt` file; None for the published weights.
         point: `tf32`, `bfloat16`, or None.
 
     Raises:
-        MissingExtra: FunASR is not installed.
+        UserError: no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are missing or belong
+            to another model (raised by `load`).
     """
 
     name = NAME

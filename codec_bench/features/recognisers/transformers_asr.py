@@ -210,8 +210,14 @@ class TransformersRecogniser(PiecewiseRecogniser):
     Reference implementation: each class of `FAMILIES` and its processor in transformers 5.23, each signal alone: the
     same tokens in float32.
 
+    Args:
+        model: a key of `FAMILIES`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
+
     Raises:
-        MissingExtra: Voxtral Realtime's package is not installed (raised by `load`).
+        WeightsError: the weights are missing or belong to another model. MissingExtra: Voxtral Realtime's package is
+            not installed (raised by `load`).
     """
 
     name = "transformers-asr"

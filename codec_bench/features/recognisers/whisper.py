@@ -114,6 +114,10 @@ class Whisper(PreparedFeature):
     invented text (1 if the voice-activity network detected no speech); `avg_logprob`, per token, counting each window's
     end; `windows`, their number; `seconds`, their length. `fault` reports a decoding that did not end.
 
+    All windows of a batch are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first, so windows
+    of similar length are decoded together. If they do not fit into a GPU's memory, torch frees its cache and tries
+    again, then with half as many.
+
     Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi
     et al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
     temperature=0, without_timestamps=True, condition_on_previous_text=False)` with all thresholds None, for `vad`
@@ -122,12 +126,15 @@ class Whisper(PreparedFeature):
     next window (docs/metrics/whisper.md).
 
     Args:
+        device: `cpu` or `cuda:N`.
         weights: a folder of a checkpoint of the same kind, in the layout of transformers or CTranslate2; None for the
             published one.
+        model: the registered name.
         point: backend, windows and compute type, joined by `+`.
 
     Raises:
         MissingExtra: faster-whisper is not installed, or cuBLAS 12 when it is loaded for a GPU.
+        UserError: no such model or point. WeightsError: no such weights.
     """
 
     name = "whisper"

@@ -38,6 +38,7 @@ class CTranslate2Whisper(WhisperNetwork):
     """A converted checkpoint in CTranslate2.
 
     Args:
+        name: of the recogniser, for messages.
         folder: of the checkpoint, in CTranslate2's layout.
         compute_type: one of CTranslate2's.
 

@@ -40,7 +40,9 @@ class Ge2e(Feature):
     """Resemblyzer's speaker embedding: the mean of 1.6 s partials, normalised.
 
     Protocol `ge2e/resemblyzer-0.1/no-vad`: Resemblyzer's `preprocess_wav` without its last step, then its
-    `embed_utterance`. A signal below -30 dBFS is raised to that level. Long silences stay.
+    `embed_utterance`. A signal below -30 dBFS is raised to that level. Long silences stay: Resemblyzer removes them by
+    webrtcvad, whose decisions differ between a recording and its reconstruction, and the embeddings would then belong
+    to different stretches of speech. All partials have one length, so a batch needs no padding.
 
     Result: `{"embedding": float32 (256,)}`, of norm 1 and without negative entries.
 

@@ -19,7 +19,8 @@ class ReDimNetB5(SpeakerEncoder):
     """ReDimNet b5's embedding, VoxCeleb 2, large-margin fine-tuning.
 
     Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean
-    over the signal; the network; the raw embedding, without a norm. It needs 257 samples.
+    over the signal; the network; the raw embedding, without a norm. It needs 257 samples. Padding is masked layer by
+    layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (192,)}`.
 
@@ -27,7 +28,11 @@ class ReDimNetB5(SpeakerEncoder):
     implementation: IDRnD/ReDimNet at dd9f519 `ReDimNetWrap`, signal by signal, to 1e-5.
 
     Args:
+        weights: a file in the published layout, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a separate protocol.
+
+    Raises:
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "redimnet-b5"

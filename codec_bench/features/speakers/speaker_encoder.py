@@ -19,7 +19,7 @@ CLASSIFIER = "projection."
 
 
 class SpeakerEncoder(EncoderFeature):
-    """A speaker embedding of a whole signal; batches change it by less than 1e-5.
+    """A speaker embedding of a whole signal.
 
     Args:
         weights: a file or folder in place of the published checkpoint, or None.
