@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codec_bench.audio.resample import mono
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
@@ -44,6 +45,8 @@ _SURE_WAVEFORM = 0.5
 """A waveform correlation that identifies noisy audio, also below a second."""
 _SIDE_DB, _FOLDED_BY_DB = -30.0, 20.0
 """Least side level of a stereo reference, and its loss when folded, in dB."""
+_CANCELLED_BY_DB = 20.0
+"""Least loss of the channels' mean if they cancel out, beyond the loss with one loud channel."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 _FLAT_RUN, _LOUD_PEAK = 4, 0.5
@@ -74,6 +77,36 @@ def _side_db(signal: np.ndarray) -> float:
     power = float(np.square(signal, dtype=np.float64).sum())
     side_power = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
     return 10 * float(np.log10(max(side_power, 1e-12 * power) / power)) if power else -np.inf
+
+
+class Cancellation(NamedTuple):
+    """Channels that cancel out in their mean.
+
+    Args:
+        lower_db: how far the mean is below the loudest channel. is_silent: whether the mean is silent.
+    """
+
+    lower_db: float
+    is_silent: bool
+
+
+def find_cancellation(audio: Audio, levels: np.ndarray) -> Cancellation | None:
+    """Return how channels of opposite sign cancel out in the mean that metrics read.
+
+    Args:
+        levels: by `loudest_levels`.
+
+    Returns:
+        None if they do not, are silent, or only one of them is loud.
+    """
+    if audio.channels < 2 or all_silent(levels):
+        return None
+    mean = mono(audio.samples)[None]
+    of_mean = loudest_levels(Audio(mean, audio.sample_rate_hz), channel_peaks(mean))
+    lower_db = float(levels.max() - of_mean.max())
+    if lower_db < _CANCELLED_BY_DB + 20 * float(np.log10(audio.channels)):
+        return None
+    return Cancellation(lower_db, all_silent(of_mean))
 
 
 def channel_peaks(samples: np.ndarray) -> list[tuple[float, float]]:
@@ -123,10 +156,15 @@ def loudest_levels(audio: Audio, peaks: Sequence[tuple[float, float]]) -> np.nda
 
 
 def is_silent(audio: Audio) -> bool:
-    """Whether no frame of any channel exceeds `SILENT_DBFS`, without DC."""
-    return not any(_has_loud_frame(one, audio.sample_rate_hz) for one in audio.samples) and all_silent(
-        loudest_levels(audio, channel_peaks(audio.samples))
-    )
+    """Whether no frame of any channel exceeds `SILENT_DBFS`, without DC.
+
+    Channels that cancel out in their mean are silent too, because metrics read the mean.
+    """
+    if _has_loud_frame(mono(audio.samples), audio.sample_rate_hz):
+        return False
+    levels = loudest_levels(audio, channel_peaks(audio.samples))
+    cancelled = find_cancellation(audio, levels)
+    return all_silent(levels) if cancelled is None else cancelled.is_silent
 
 
 def _has_loud_frame(one: np.ndarray, rate_hz: int) -> bool:

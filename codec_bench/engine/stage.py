@@ -19,7 +19,14 @@ import numpy as np
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.level_checks import SILENT, all_silent, channel_peaks, is_folded, loudest_levels
+from codec_bench.audio.level_checks import (
+    SILENT,
+    all_silent,
+    channel_peaks,
+    find_cancellation,
+    is_folded,
+    loudest_levels,
+)
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.config.registry import is_foreign, lent, load_attribute
 from codec_bench.engine.arena import Region, Segments
@@ -411,13 +418,18 @@ def write_audio_file(path: str, audio: Audio) -> None:
 
 
 def signal_notes(audio: Audio, levels: np.ndarray, peaks: Sequence[tuple[float, float]]) -> tuple[Diagnostic, ...]:
-    """A note if samples exceed full scale, or if all are silent.
+    """Notes on silence, on channels that cancel out, and on samples beyond full scale.
 
     Args:
         levels, peaks: by `level_checks.loudest_levels` and `channel_peaks`.
     """
     if all_silent(levels):
         return (SILENT,)
-    if all(lowest >= -1.0 and highest <= 1.0 for lowest, highest in peaks):
-        return ()
-    return (Diagnostic("clipped", samples=int(np.count_nonzero(np.abs(audio.samples) > 1.0))),)
+    notes: list[Diagnostic] = []
+    if (cancelled := find_cancellation(audio, levels)) is not None:
+        lower_db = round(cancelled.lower_db, 1)
+        notes += [SILENT] if cancelled.is_silent else []
+        notes.append(Diagnostic("cancelled_channels", channels=audio.channels, lower_db=lower_db))
+    if any(lowest < -1.0 or highest > 1.0 for lowest, highest in peaks):
+        notes.append(Diagnostic("clipped", samples=int(np.count_nonzero(np.abs(audio.samples) > 1.0))))
+    return tuple(notes)

@@ -21,6 +21,7 @@ SENTENCES = {
         "empty_band": "it holds nothing above {top_khz:.1f} kHz, at a rate of {rate_khz:g} kHz",
         "other_rate": "it has as many samples as its reference, at {rate_khz:g} in place of {reference_khz:g} kHz",
         "empty_channels": "it has audio in {heard:g} of {channels:g} channels",
+        "cancelled_channels": "the mean of its {channels:g} channels is {lower_db:.1f} dB below them: they cancel out",
         "folded_channels": "its {channels:g} channels came back as one sound",
         "short_inconclusive": "it is too short to show whether it is the audio of its reference",
         "goes_on_without_device": "{cause}; the run goes on without it",
@@ -30,7 +31,7 @@ SENTENCES = {
     },
     "error": {
         # Of signals; also flags of scores.
-        "silent": "the audio is silent: no 20 ms of it are louder than -70 dBFS",
+        "silent": "the audio is silent: no 20 ms of it (the mean of its channels) are louder than -70 dBFS",
         "silent_estimate": "a value of an estimate that is silent",
         "partial": "more than 25% of the reference's loud frames are missing in the estimate",
         "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",

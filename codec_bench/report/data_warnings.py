@@ -42,6 +42,8 @@ _TEXTS = {
     "rate in the files looks wrong; scores use it as stated",
     "folded": "the {channels:.3g} channels of {many} became equal. Metrics measure the mean of the channels and do not "
     "show this",
+    "cancelled": "the {channels:.3g} channels of {many} cancel out: their mean, which metrics measure, is "
+    "{lower_db:.0f} dB below them on average. Check the polarity of the channels",
     "around": "{many} have more silence than speech ({silence_s:.1f} s around {sound_s:.1f} s on average). {moved}",
     "empty": "{many} are band-limited to {top_khz:.1f} kHz, below what their rate ({rate_khz:g} kHz) or a metric "
     "allows. "

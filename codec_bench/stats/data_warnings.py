@@ -24,9 +24,10 @@ _KINDS = {
     "other_rate": "rate",
     "empty_channels": "channels",
     "folded_channels": "folded",
+    "cancelled_channels": "cancelled",
 }
 """Counted codes of notes, and the kinds of the warnings."""
-_LEAST = {"channels": 0.0, "folded": 0.0, "rate": 0.5}
+_LEAST = {"channels": 0.0, "folded": 0.0, "cancelled": 0.0, "rate": 0.5}
 """Least share of items for kinds that move no metric; a few equal lengths occur by chance."""
 
 
@@ -36,8 +37,9 @@ class Warned(SummaryPart):
 
     Args:
         kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate`
-            (wrong), `channels` (without sound), `folded` (into one sound), `shared` (the sound of another sample),
-            `repeated` (the question of another id), `copied` (another file of the system), or `implausible` (values).
+            (wrong), `channels` (without sound), `folded` (into one sound), `cancelled` (channels, in their mean),
+            `shared` (the sound of another sample), `repeated` (the question of another id), `copied` (another file of
+            the system), or `implausible` (values).
         figures: average findings by name.
         other: the system or item with the same sound.
         moved: shift by metric, in spreads over five codecs; None if not measured.

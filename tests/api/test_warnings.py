@@ -214,6 +214,28 @@ def test_channels_without_sound_are_reported(tmp_path):
     assert messages(run, f"all {LIMIT} items have audio in 1 of 2 channels")
 
 
+def test_channels_that_cancel_out_are_reported_and_silent_ones_flagged(tmp_path):
+    hiss = np.random.default_rng(0).uniform(-0.002, 0.002, 10**6).astype(np.float32)
+    turned = {
+        "silent": lambda x: np.concatenate([x, -x]),
+        "hissing": lambda x: np.concatenate([x, hiss[: x.shape[1]] - x]),
+        "in phase": lambda x: np.concatenate([x, x]),
+        "one": lambda x: np.concatenate([x, 0 * x]),
+    }
+    generated = {name: written(tmp_path / name, changed(change)) for name, change in turned.items()}
+    run = score(
+        generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="dnsmos", reference="none",
+        out=tmp_path / "run",
+    )  # fmt: skip
+    systems = summarise(run).systems
+    kinds = {name: [one.kind for one in system.warned or ()] for name, system in systems.items()}
+    assert {name for name in kinds if "cancelled" in kinds[name]} == {"silent", "hissing"}
+    of_system = run.summary()["systems"]
+    flagged = {name: one["metrics"]["dnsmos_ovrl"].get("flagged", 0) for name, one in of_system.items()}
+    assert flagged == {"silent": LIMIT, "hissing": 0, "in phase": 0, "one": 0}
+    assert messages(run, f"the 2 channels of all {LIMIT} items cancel out")
+
+
 def test_a_codec_that_folds_channels_is_named_and_no_other(tmp_path):
     planted = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "planted_codecs.py"
 

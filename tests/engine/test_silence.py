@@ -145,8 +145,11 @@ def test_a_metric_that_is_called_says_so_too():
     assert [is_silent(audio) for audio in silence] == [True] * 5 + [False]
     assert is_silent(Audio(np.zeros((1, 0), np.float32), 16_000)) and is_silent(Audio(sounds[0][:5], 16_000))
     assert not is_silent(Audio(turning[:5], 16_000))
+    loud = turning * 14 / 32768
+    silence.append(Audio(np.stack([loud, -loud]), 16_000))  # metrics read the mean of the channels
+    assert is_silent(silence[-1]) and not is_silent(Audio(np.stack([loud, 0 * loud]), 16_000))
     flags = [scores["dnsmos_sig"].detail.get("flag") for scores in load_metric("dnsmos_sig")(estimate=silence)]
-    assert flags == [SILENT_ESTIMATE] * 5 + [None]
+    assert flags == [SILENT_ESTIMATE] * 5 + [None, SILENT_ESTIMATE]
 
 
 @pytest.mark.parametrize(
