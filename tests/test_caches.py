@@ -79,7 +79,7 @@ def test_every_cache_is_in_the_list():
         text = path.read_text("utf-8")
         if re.search(r"cache_folder\(\)|file_state\(|_mtime|(file|files|path)_hash\(", text):
             results.add(path.relative_to(PACKAGE).as_posix())
-    users = {"engine/plan.py", "models/recogniser.py", "apps/building/joined.py"}
+    users = {"engine/plan.py", "models/recogniser.py", "apps/building/joined.py", "workers/programs.py"}
     assert results - users <= CACHES.keys() | NO_CACHE, "a cache without a test here"
 
 

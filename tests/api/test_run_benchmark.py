@@ -689,7 +689,14 @@ def test_spoken_answers_are_transcribed_compared_and_read(tmp_path, define, ask)
     shutil.rmtree(benchmark, ignore_errors=False)
     define(rows=[], **SPOKEN)
     _, requests = ask(benchmark, model="echo", out="moved", phase="scores", rescore=True)
-    assert requests == [] and numbers(mine(tmp_path / "moved")) == result, "the run folder is enough"
+    again = numbers(mine(tmp_path / "moved"))
+    assert requests == [] and {key: rest for key, (_, *rest) in again.items()} == {
+        key: rest for key, (_, *rest) in result.items()
+    }, "the run folder is enough"
+    # Which sounds share a batch of the embedding depends on timing: it changes the last digit of float32.
+    assert {key: value for key, (value, *_) in again.items()} == {
+        key: value if value is None else pytest.approx(value, abs=1e-6) for key, (value, *_) in result.items()
+    }
 
 
 def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path, define, ask):
