@@ -22,6 +22,7 @@ from typing import Any, get_args
 from codec_bench.messages import Diagnostic
 from codec_bench.messages.errors import UserError, on_disk
 from codec_bench.store.files import read_json
+from codec_bench.text.rule import HALLUCINATED
 from codec_bench.types import Sample, Score, Status
 
 MARK = "imported/"
@@ -401,16 +402,21 @@ def _score(value: Any, protocol: str, there: bool) -> Score:
 
 
 def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
-    """Build the word error rate of one item from its counts of edit operations."""
+    """Build the word error rate of one item from its counts of edit operations.
+
+    Words recognised where the reference has none are errors, as in VERSA's sums over a file.
+    """
     counts = [_number(record.get(f"{name}_{operation}")) for operation in _OPERATIONS]
     if any(count is None or not math.isfinite(count) or count < 0 for count in counts):
         return Score.failed(Diagnostic("imported_counts"), protocol)
     insertions, deletions, substitutions, hits = (float(count or 0) for count in counts)
     errors, words = insertions + deletions + substitutions, deletions + substitutions + hits
     detail = {"insertions": insertions, "deletions": deletions, "substitutions": substitutions, "hits": hits}
-    if not words:
+    if not errors + words:
         return Score.undefined(Diagnostic("imported_no_word"), protocol)
-    return Score.ok(errors / words, protocol, numerator=errors, denominator=words, detail=detail)
+    if not words:
+        detail = {**detail, "flag": HALLUCINATED}
+    return Score.ok(errors / (words or 1), protocol, numerator=errors, denominator=words, detail=detail)
 
 
 def _named(name: str, imported: Imported) -> str:

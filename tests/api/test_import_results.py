@@ -57,6 +57,16 @@ def test_versa(tmp_path, form):
     assert list(run.systems) == ["codec_a"] and (run.folder / "report.html").is_file()
 
 
+def test_words_of_versa_where_the_reference_has_none_are_errors(tmp_path):
+    rows = [("a", 1, 2, 0, 9), ("b", 0, 0, 1, 1), ("c", 0, 5, 0, 0), ("d", 0, 0, 0, 0)]
+    operations = [f"whisper_wer_{name}" for name in ("delete", "insert", "replace", "equal")]
+    lines = [json.dumps({"key": key, **dict(zip(operations, counts))}) for key, *counts in rows]
+    run = import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
+    (entry,) = next(iter(run.summary()["systems"].values()))["metrics"].values()
+    assert entry["value"] == pytest.approx((1 + 2 + 1 + 5) / (1 + 9 + 2))  # as scripts/show_result.py adds up
+    assert (entry["n"], entry["flagged"], entry["missing"]) == (3, 1, {"undefined": 1})
+
+
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("wer", -0.3, "the file holds -0.3, and no wer is below 0"),
     ("other_cer/strict", -1, "no other_cer/strict is below 0"),
