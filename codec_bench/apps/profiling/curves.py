@@ -38,7 +38,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
     Returns:
         By metric {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value",
-        "ci95", "n"}]}}.
+        "ci95", "n", "compared"}]}}; `compared` is False for a point that the summary compares with no other.
     """
     out: dict[str, dict[str, Any]] = {}
     metrics = dict.fromkeys(m for entries in quality.values() for m in entries if m != "bitrate")
@@ -52,9 +52,9 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
                 rate, entry = entries.get("bitrate", {}).get("value"), entries.get(metric)
                 if rate is None or entry is None or entry["value"] is None:
                     continue
-                points.append(
-                    {"codec": codec, "bitrate_bps": rate, **{key: entry[key] for key in ("value", "ci95", "n")}}
-                )
+                compared = (entry.get("standing") or {}).get("compared", True)
+                held = {key: entry[key] for key in ("value", "ci95", "n")}
+                points.append({"codec": codec, "bitrate_bps": rate, **held, "compared": compared})
             if points:
                 of_families[name] = sorted(points, key=lambda p: p["bitrate_bps"])
         declared = {key: facts[key] for key in ("unit", "higher_is_better", "protocol")}
@@ -65,28 +65,35 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Compute the Bjøntegaard delta rate of each family against the family `anchor`.
 
+    Points that are not compared, such as those of codecs with suspect checks, are excluded.
+
     Args:
         curves_by_metric: the result of `curves`.
 
     Returns:
-        By metric and family {"value", "reason"}; a reason where the value is None.
+        By metric and family {"value", "reason", "excluded"}: a reason where the value is None, and the codecs of both
+        families that are excluded.
     """
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():
-        points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
+        families = facts["families"]
+        points = {name: [(p["bitrate_bps"], p["value"]) for p in ps if p["compared"]] for name, ps in families.items()}
         out[metric] = {}
         for name, test in points.items():
             if name == anchor:
                 continue
+            both = (*families.get(anchor, ()), *families[name])
+            excluded = [p["codec"] for p in both if not p["compared"]]
             try:
                 if anchor not in points:
                     raise UserError("no_anchor_value", anchor=anchor)
                 if facts["higher_is_better"] is None:
                     raise UserError("no_direction")
                 value = bd_rate(anchor=points[anchor], test=test, higher_is_better=facts["higher_is_better"])
-                out[metric][name] = {"value": value, "reason": None}
+                out[metric][name] = {"value": value, "reason": None, "excluded": excluded}
             except UserError as error:
-                out[metric][name] = {"value": None, "reason": of_error(error, with_type=False)}
+                reason = of_error(error, with_type=False)
+                out[metric][name] = {"value": None, "reason": reason, "excluded": excluded}
     return out
 
 

@@ -82,19 +82,21 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """List (metrics, family, value, reason); metrics with the same result share a row."""
-    rows: dict[tuple[str, str], list[str]] = {}
+    """List (metrics, family, value, note); metrics with the same result share a row."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
             refused = entry["value"] is None
             known = "" if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−")
-            key = (family, entry["reason"] if refused else known)
+            without = ", ".join(label(profile, name) for name in entry.get("excluded", ()))
+            key = (family, entry["reason"] if refused else known, f"without {without}: not compared" if without else "")
             rows.setdefault(key, []).append(metric)
     table = []
-    for (family, text), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
+    for (family, text, without), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
         _, separator, value = text.partition("\n")
-        result = (value, "") if separator else ("–", numbers.plain(text))
-        table.append((_shorten(metrics), numbers.plain(family), *result))
+        reason = "" if separator else numbers.plain(text)
+        note = "; ".join(filter(None, (reason, without)))
+        table.append((_shorten(metrics), numbers.plain(family), value if separator else "–", note))
     return table
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.apps.profiling import curves
+from codec_bench.apps.profiling.rows import delta_rates
 from codec_bench.messages.errors import UnknownName
 from codec_bench.stats.bd_rate import bd_rate
 
@@ -45,11 +46,25 @@ def test_twice_the_rate_for_the_same_quality_is_a_hundred_percent():
     result = curves.curves(groups, quality({**B, **A}))
     assert [p["bitrate_bps"] for p in result["q"]["families"]["a"]] == [1000, 2000, 4000, 8000]
     rates = curves.delta_rates(result, curves.anchor_family("a@4", groups))
-    assert rates["q"] == {"b": {"value": pytest.approx(1.0), "reason": None}}
+    assert rates["q"] == {"b": {"value": pytest.approx(1.0), "reason": None, "excluded": []}}
     points = [[(1000 * k, v) for k, v in x.values()] for x in (A, B)]
     assert rates["q"]["b"]["value"] == bd_rate(anchor=points[0], test=points[1])
     lower = curves.curves(groups, quality({k: (r, -v) for k, (r, v) in {**A, **B}.items()}, higher=False))
     assert curves.delta_rates(lower, "a")["q"]["b"]["value"] == pytest.approx(1.0)
+
+
+def test_points_that_are_not_compared_are_in_no_delta_rate():
+    groups = curves.families({name: name for name in {**A, **B, "b@32": None}})
+    entries = quality({**A, **B, "b@32": (32, 0.81)})
+    without = curves.delta_rates(curves.curves(groups, {k: v for k, v in entries.items() if k != "b@32"}), "a")["q"]
+    entries["b@32"]["q"]["standing"] = {"compared": False, "why": "its checks found something"}
+    rates = curves.delta_rates(curves.curves(groups, entries), "a")["q"]
+    assert rates == {"b": {**without["b"], "excluded": ["b@32"]}}
+    entries["a@1"]["q"]["standing"] = {"compared": False}
+    rates = curves.delta_rates(curves.curves(groups, entries), "a")["q"]["b"]
+    assert rates["value"] is None and rates["reason"].as_dict()["points"] == 3 and rates["excluded"] == ["a@1", "b@32"]
+    profile = {"labels": {"b@32": "wide@32"}, "bd_rate": {"q": {"b": {**rates, "reason": "why"}}}}
+    assert delta_rates(profile) == [("q", "b", "–", "why; without a@1, wide@32: not compared")]
 
 
 def test_too_few_points_are_refused_with_the_reason():
