@@ -138,7 +138,11 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """List the published and succeeding judges of metrics, if any."""
+    """Describe the published and succeeding judges of metrics.
+
+    Returns:
+        {"judges": one phrase per judge}; empty if there are none.
+    """
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     judges = [

@@ -118,7 +118,7 @@ class LoadedMetric:
         others: Sequence[Any],
         known: Mapping[str, Sequence[str | None]],
     ) -> list[dict[str, Score]]:
-        """Score valid items: {metric: score} of each.
+        """Score valid items: {metric: score} of each. All arguments hold these only.
 
         Args:
             indexes: positions of the items in the caller's batch.
@@ -168,7 +168,11 @@ class LoadedMetric:
         return tuple(dict.fromkeys(named))
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> ComparedLevels:
-        """Compare the levels of a pair at the lowest rate that a metric reads."""
+        """Compare the levels of a pair at the lowest rate that a metric reads.
+
+        Returns:
+            `NOT_COMPARED` without a reference, or if no metric reads audio.
+        """
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED

@@ -104,7 +104,7 @@ def prepare(
     growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Convert the arguments of `score` to an evaluation, and open all audio.
+    """Convert the arguments of `score` to an evaluation; match audio to samples.
 
     Args:
         growing: the run folder to extend, in its order of samples and systems; None for a new run.

@@ -120,7 +120,7 @@ def verify_batching(
 
 
 def _is_codec(name: str) -> bool:
-    """Whether a name is a codec's; custom code is loaded only if its text is unclear."""
+    """Whether a name is a codec's; custom code is run only if its source is unclear."""
     from codec_bench import codecs
     from codec_bench.config.custom_code import is_custom_code
     from codec_bench.config.registry import declared_methods, load_attribute

@@ -211,7 +211,11 @@ class _JudgeVerdicts:
         return answer_of(exchange, reading, keep_reasoning=self._metric.is_official)
 
     def _reading(self, exchange: Exchange) -> Reading:
-        """The answer's text for the judge: post-processed, raw or transcribed."""
+        """The answer's text for the judge: post-processed, raw or transcribed.
+
+        A judge that `reads_raw` gets the transcript, or else the raw text. So does one that hears an answer which could
+        not be parsed. All others get the post-processed text.
+        """
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
         text_now = None if text is None else answer_text(text, keep_reasoning=official)

@@ -146,7 +146,11 @@ class CommandCodec(Codec):
         return audio.samples
 
     def _read_raw(self, path: Path, channels: int) -> np.ndarray:
-        """Read 16-bit samples `(channels, samples)`; raises UserError for odd bytes."""
+        """Read 16-bit PCM as float32 `(channels, samples)` in [-1, 1).
+
+        Raises:
+            UserError: the file ends within a sample of all channels.
+        """
         content = path.read_bytes()
         if len(content) % (2 * channels):
             raise UserError(

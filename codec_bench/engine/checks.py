@@ -94,7 +94,7 @@ class RunChecks:
             self._finish(name, [*before.findings, *result.findings])
 
     def _finish(self, name: str, findings: Sequence[Mapping[str, Any]]) -> None:
-        """Store a system's findings in `results`, and delete its temporary file of codes."""
+        """Store a system's findings by state in `results`; delete its temporary codes."""
         listed = [dict(f) for f in findings]
         self.results[name] = {
             "ok": [f["check"] for f in listed if f["state"] == "ok"],

@@ -287,9 +287,10 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _input_facts(plan: Plan, name: str) -> dict[str, Any]:
-    """A metric's input rate in Hz (`NATIVE`: the file's), and its known weaknesses.
+    """Return `hears_hz` and `moved_by` of a metric; {} if it reads no audio.
 
-    `moved_by` tells by kind of change, such as a delay, how far it shifts the metric in spreads; 0 if not notable.
+    `hears_hz` is the highest input rate, or `NATIVE` for the file's. `moved_by` has the shift by each kind of change,
+    such as a delay, relative to the metric's spread over five codecs; 0 if not notable. None if it was not measured.
     """
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in list_features_read(metric) if one in plan.features]

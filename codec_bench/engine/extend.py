@@ -47,11 +47,16 @@ def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None
 def restore_sample_order(
     source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int
 ) -> Source:
-    """Order samples as in a record with a smaller limit, or raise RunMismatch.
+    """Put a run's recorded samples first, in their order, if its limit is raised.
+
+    The source is returned as it is if there is no record of this seed, or if it lacks a recorded sample.
 
     Args:
         source: the samples of the requested limit, in the order of the data.
         folder: of the run, or None for a new one.
+
+    Raises:
+        RunMismatch: the limit is lower than the recorded one.
     """
     previous = _read_previous(folder, seed) if folder is not None else None
     if folder is None or previous is None or not (previous.grown or previous.limit != limit):

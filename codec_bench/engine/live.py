@@ -175,7 +175,11 @@ class LiveEngine(Engine):
         self._on_death = on_death
 
     def load(self) -> dict[str, Any]:
-        """Load every stage in the workers; return the facts by stage, or raise UserError."""
+        """Load codecs and features in the workers; return the features' facts by stage.
+
+        Raises:
+            UserError: one of them cannot be loaded.
+        """
         self.plan, _ = load_stages(self.plan, self._pool, self._dispatcher)
         features = [(f.stage.key, f.where) for f in self.plan.features.values()]
         facts = self._pool.build_stages(features) if features else {}

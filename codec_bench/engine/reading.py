@@ -249,7 +249,14 @@ def _header(path: str, least_bytes: int) -> Any:
 
 
 def _comparable_levels(audio: Audio, levels: np.ndarray, peak: float, rates: Iterable[int]) -> Levels | None:
-    """Return the levels if `measure_levels` would find them at the lowest rate too."""
+    """Return a file's levels if they hold at the lowest rate too; None if not.
+
+    They hold for whole frames of mono within full scale, whose own rate is the lowest.
+
+    Args:
+        levels: by `loudest_levels`, at the file's rate. peak: the largest magnitude.
+        rates: in Hz, of the signals that the run needs.
+    """
     whole_frames = audio.num_samples // round(FRAME_S * audio.sample_rate_hz)
     is_same = audio.channels == 1 and peak <= 1.0 and levels.size == whole_frames
     return with_loud_level(levels) if is_same and min(rates, default=0) == audio.sample_rate_hz else None

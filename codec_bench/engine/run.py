@@ -496,7 +496,10 @@ class Engine:
                 reference.release(self._arena)
 
     def _score_to_record(self, outcome: _Outcome, name: str) -> Score:
-        """The score to record: flagged if suspect; a failure has the worst error counts."""
+        """Flag a suspect score of the metric `name`; give a failure its worst counts.
+
+        They are in `detail["wrong"]`. An undefined score of a silent estimate with an audible reference is a failure.
+        """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
         score = flag_doubtful(

@@ -282,7 +282,11 @@ class FeatureStage:
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Return one feature result or `Fault` per signal, from the output of `prepare`."""
+        """Return one feature result or `Fault` per signal, and no timings.
+
+        Args:
+            batch: the output of `prepare`; None to call it here.
+        """
         batch = self.prepare(works, segments) if batch is None else batch
         if isinstance(self.feature, PreparedFeature):
             results = self.feature.compute_prepared(batch)

@@ -271,7 +271,12 @@ class _Reader:
                     self.failed = True
 
     def _through(self, sql: str, prefix: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield readable rows from the front, then the back, then one key at a time."""
+        """Yield a damaged table's readable rows: forwards, backwards, then key by key.
+
+        Args:
+            sql: a query of (key, cells...) that ends with `key BETWEEN ? AND ? ORDER BY key`; the key is cut off.
+            prefix: values of its earlier placeholders.
+        """
         low, high = 0, max(self.most, MOST_ENTRIES) - 1  # a damaged key may say anything
         try:
             for position, *row in self._db.execute(sql, (*prefix, low, 2**62)):

@@ -374,7 +374,10 @@ class RunWriter:
         )
 
     def close(self) -> None:
-        """Close the record and write its seal."""
+        """Close the record, seal it and release its lock.
+
+        There is no seal if nothing was written, or while a reader holds the record.
+        """
         db, writing = getattr(self, "_db", None), self._writing
         self._writing = False
         if db is not None:

@@ -72,7 +72,7 @@ def estimate_of(
     share: float = 1.0,
     canaries: Callable[[Sequence[Request], int], int] = lambda requests, questions: 0,
 ) -> CostEstimate | None:
-    """Estimate the cost of requests; None without prices or without questions left.
+    """Estimate the cost of requests; None without prices or if there are no requests.
 
     Args:
         model: it need not be started.

@@ -123,10 +123,10 @@ def published_judge(name: str) -> tuple[str, str] | None:
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:
-    """The model that succeeds a metric's published judge at its vendor, or None.
+    """The model that a vendor names as successor of a metric's judge, or None.
 
     Returns:
-        (model, a text on its protocol and our test of it).
+        (model, a phrase: its separate protocol, and the result of its judge test). None without a published judge too.
     """
     published = published_judge(name)
     judge = successor(published[0]) if published is not None else None

@@ -101,7 +101,11 @@ class Xcodec(NeuralCodec):
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """Load the network on the CPU; also return which weights it has."""
+    """Load the network on the CPU; return it and the name of its weights for records.
+
+    Args:
+        weights: as for `PublishedCodec`.
+    """
     semantic = _MODELS[model]
     random_net = partial(_random_net, semantic)
     net, used = of_transformers(weights, f"xcodec-{model}", "XcodecModel", _FACTS, random_net)
