@@ -18,12 +18,16 @@ class BoundedCache(ABC):
     Args:
         max_bytes: largest size of the stored entries.
 
-    Class attributes content: the kind of entries, for the message. tables: the SQL statements that create the tables.
-        table: the table of the entries, with the columns `key` and `used`, the time of the last use. length: an SQL
-        expression for the bytes of an entry. synchronous: OFF if a crash may lose entries.
+    Class attributes:
+        content: the kind of entries, for the message.
+        tables: the SQL statements that create the tables.
+        table: the table of the entries, with the columns `key` and `used`, the time of the last use.
+        length: an SQL expression for the bytes of an entry.
+        synchronous: OFF if a crash may lose entries.
 
     Attributes:
-        hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
+        hits, misses: how many keys were found and not found.
+        trouble: why the cache is not used, or None.
     """
 
     content: ClassVar[str]

@@ -28,7 +28,8 @@ class EncoderFeature(NetworkFeature):
         weights: a file or folder in place of the published checkpoint, or None.
         precision: that of the encoder.
 
-    Class attributes title: the name in messages.
+    Class attributes:
+        title: the name in messages.
     """
 
     rate_hz = RATE_HZ
@@ -112,7 +113,9 @@ def reduce_cached(net: Any, precision: Precision, source: Path | None) -> Any:
 class Wav2Vec2Feature(EncoderFeature):
     """A feature of one published network over wav2vec 2.0 base.
 
-    Class attributes checkpoint: the entry of the catalogue. stem: the protocol id in float32.
+    Class attributes:
+        checkpoint: the entry of the catalogue.
+        stem: the protocol id in float32.
     """
 
     checkpoint: ClassVar[str]

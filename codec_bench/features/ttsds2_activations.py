@@ -31,7 +31,9 @@ WINDOWS_ON_CPU, WINDOWS_ON_GPU = 1, 16
 class _Activations(NetworkFeature):
     """The base of the two recognisers.
 
-    Class attributes checkpoint: its name in the catalogue. stem: the protocol id of the activations of signals.
+    Class attributes:
+        checkpoint: its name in the catalogue.
+        stem: the protocol id of the activations of signals.
     """
 
     rate_hz = RATE_HZ

@@ -35,8 +35,10 @@ class Amr(RatedCodec):
     Args:
         family: the name of the format. rate_hz, frame, delay_samples: as for `one_rate`.
 
-    Class attributes modes_bps: in the order of the format's frame type. decoder: FFmpeg's name for it. missing: the
-        frame type for which the decoder calls its concealment.
+    Class attributes:
+        modes_bps: the bitrates, in the order of the format's frame type.
+        decoder: FFmpeg's name for it.
+        missing: the frame type for which the decoder calls its concealment.
     """
 
     modes_bps: ClassVar[tuple[int, ...]]

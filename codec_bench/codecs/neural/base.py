@@ -154,10 +154,13 @@ class NeuralCodec(PublishedCodec):
     sent together and fetched together. An adapter overrides what differs: frames of an item (`_frames`), its encoder's
     samples (`_input_samples`), inputs (`_inputs`), and the computation of a pass (`_search`, `_waves`).
 
-    Class attributes cardinality: entries of each codebook.
+    Class attributes:
+        cardinality: entries of each codebook.
 
-    Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
-        info: the codec's facts. _net: the network, in eval mode. _hop: samples of a frame.
+    An adapter sets these attributes, all but `_codebooks` with `_install` where it has one network:
+        info: the codec's facts.
+        _net: the network, in eval mode.
+        _hop: samples of a frame.
     """
 
     cardinality: ClassVar[int]

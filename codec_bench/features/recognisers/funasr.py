@@ -120,8 +120,9 @@ class FunAsrRecogniser:
 class FunasrFeature(Feature):
     """A recogniser through FunASR's network.
 
-    Class attributes allowed: the classes that its configuration may name, by key. vocabulary: the name of the
-        tokenizer's argument for its vocabulary, and the file.
+    Class attributes:
+        allowed: the classes that its configuration may name, by key.
+        vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
 
     Args:
         device: `cpu` or `cuda:N`.

@@ -46,8 +46,9 @@ class PiecewiseRecogniser(Feature):
         weights: a transformers folder or a hub id in the local cache; None for the published ones.
         point: `tf32` or `bfloat16`; None for float32.
 
-    Class attributes models: the names of the weights in the catalogue, by recogniser. whole_s: the longest signal that
-        is not cut.
+    Class attributes:
+        models: the names of the weights in the catalogue, by recogniser.
+        whole_s: the longest signal that is not cut.
     """
 
     rate_hz = RATE_HZ

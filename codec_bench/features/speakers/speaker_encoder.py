@@ -25,7 +25,8 @@ class SpeakerEncoder(EncoderFeature):
         weights: a file or folder in place of the published checkpoint, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
 
-    Class attributes min_samples: the fewest samples that the network takes.
+    Class attributes:
+        min_samples: the fewest samples that the network takes.
 
     Raises:
         WeightsError: the checkpoint is missing. UserError: no such precision.
