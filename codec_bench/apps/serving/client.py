@@ -54,7 +54,7 @@ class RemoteScorer:
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
         """Store a reference at the service; raises BadItem."""
-        self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", audio_bytes(audio, "the reference"))
+        self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", audio_bytes(audio, "reference"))
 
     def close(self) -> None:
         """Close the connections."""
@@ -92,9 +92,9 @@ class RemoteScorer:
         """Send an item with its audio as a multipart request; returns the JSON reply."""
         texts = {"id": item.id, "text": item.text, "language": item.language, "reference_id": item.reference_id}
         parts = {"item": json.dumps({name: text for name, text in texts.items() if text is not None}).encode()}
-        parts["audio"] = audio_bytes(item.audio, "the audio")
+        parts["audio"] = audio_bytes(item.audio, "audio")
         if item.reference is not None:
-            parts["reference"] = audio_bytes(item.reference, "the reference")
+            parts["reference"] = audio_bytes(item.reference, "reference")
         boundary = secrets.token_hex(16)
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
         body = b"".join(b"%s%s\r\n" % ((head % name).encode(), value) for name, value in parts.items())

@@ -183,7 +183,7 @@ class Scorer:
 
         one = as_item(item)
         check_text(one)
-        data = audio_bytes(one.audio, "the audio")
+        data = audio_bytes(one.audio, "audio")
         reference = self._reference(one)
         with self._lock:
             if self._fault is not None:
@@ -199,9 +199,9 @@ class Scorer:
             self._bytes += size
         files: list[MemoryFile] = []
         try:
-            files.append(MemoryFile(data, "the audio"))
+            files.append(MemoryFile(data, "audio"))
             if reference is not None:
-                files.append(MemoryFile(reference, "the reference"))
+                files.append(MemoryFile(reference, "reference"))
         except OSError as error:
             self._release(files, size)
             if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -347,7 +347,7 @@ class Scorer:
         if item.reference is not None and item.reference_id is not None:
             raise BadItem(Diagnostic("two_references"), code="bad_item")
         if item.reference is not None:
-            return audio_bytes(item.reference, "the reference")
+            return audio_bytes(item.reference, "reference")
         if item.reference_id is None:
             return None
         if (reference := self._references.get(item.reference_id)) is None:
@@ -374,7 +374,7 @@ class Scorer:
 
 def check_reference(id: str, audio: AudioInput) -> bytes:
     """Return the bytes of a reference after decoding it; raises BadItem if it fails."""
-    name = f"the reference {id[:60]}"
+    name = f"reference {id[:60]}"
     data = audio_bytes(audio, name)
     try:
         Audio.decode(data, name, MOST_SECONDS)

@@ -183,7 +183,7 @@ class Service:
         else:
             data = await _body(request)
         if request.content_type == "application/json":
-            data = audio_of(parse_json(data), "the reference")
+            data = audio_of(parse_json(data), "reference")
         await self._keep_reference(request.match_info["id"], data)
         return web.json_response({"id": request.match_info["id"]}, status=201)
 
@@ -327,7 +327,7 @@ def _check_body(request: web.Request) -> int:
         return 0
     size = BODY_BYTES if request.content_length is None else request.content_length
     if size > BODY_BYTES:
-        raise too_large("the request", size, BODY_BYTES)
+        raise too_large("request", size, BODY_BYTES)
     return size
 
 
@@ -385,7 +385,7 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
             data += chunk
             size += len(chunk)
             if size > BODY_BYTES:
-                raise too_large("the request", size, BODY_BYTES)
+                raise too_large("request", size, BODY_BYTES)
         parts[field_part.name] = bytes(data)
     return parts
 
@@ -410,7 +410,7 @@ async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIter
         parts.append(rest)
         size += len(rest)
         if size > BODY_BYTES:
-            raise too_large("a line", size, BODY_BYTES)
+            raise too_large("line", size, BODY_BYTES)
     if (line := b"".join(parts)).strip():
         yield line
 

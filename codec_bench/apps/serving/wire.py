@@ -72,9 +72,9 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
         if wrong := sorted(map(str, reference_value.keys() - set(OF_AUDIO))):
             field = f"reference.{wrong[0][:60]}"
             raise BadItem(Diagnostic("no_item_field", field=field, known=OF_AUDIO), code="bad_item")
-        reference = audio_of(reference_value, "the reference")
+        reference = audio_of(reference_value, "reference")
     return Item(
-        audio_of(value, "the audio") if audio is None else audio,
+        audio_of(value, "audio") if audio is None else audio,
         reference,
         value.get("reference_id"),
         value.get("text"),
@@ -174,7 +174,7 @@ def verl_item(value: Mapping[str, Any]) -> Item:
     for name, text in texts.items():
         if not isinstance(text, str | None):
             raise bad_type(name, text, "text")
-    audio = waveform_bytes(value.get("waveform_f32_base64"), count, rate, "the audio")
+    audio = waveform_bytes(value.get("waveform_f32_base64"), count, rate, "audio")
     return Item(audio, None, texts["reference_id"], texts["text"], texts["language"], texts["id"] or "")
 
 

@@ -68,7 +68,7 @@ async def use(client_of, pair, value):
     """What a service answers through two clients, whose references are the same."""
     clean, noisy = pair
     first, second = client_of(0), client_of(1)
-    reply = await first.put("/v1/references/a%20voice", content=wav_bytes(clean, RATE_HZ, "the reference"))
+    reply = await first.put("/v1/references/a%20voice", content=wav_bytes(clean, RATE_HZ, "reference"))
     assert reply.status_code == 201
     for client in (first, second):
         reply = await client.post("/v1/score", json=body(noisy, reference_id="a voice", id="x"))
