@@ -18,7 +18,7 @@ _RUNS = (
     "MiniCPM-o runs the Python files beside its checkpoint: look at them, and allow that with --set "
     "NAME.load.trust_remote_code=true"
 )
-# The authors put a recording between the first two texts and ask for its voice.
+# How the authors ask for a text to be read aloud in the voice of a sound that stands between the first two.
 _READ = (
     "模仿音频样本的音色并生成新的内容。",
     "请用这种声音风格来为用户提供帮助。 直接作答，不要有冗余内容",

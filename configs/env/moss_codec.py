@@ -10,7 +10,7 @@ import torch
 def load(checkpoint: str, codebooks: int) -> dict[str, Any]:
     """The model of a hub id or a folder, coded with so many codebooks.
 
-    It runs Python code next to the weights.
+    It runs Python code that lies beside the weights.
     """
     from transformers import AutoModel
 

@@ -1,6 +1,6 @@
 """Worker code for `numpy-1`: measures audio and returns it with a gain.
 
-The two functions are all that a model in its own environment needs.
+The two functions are all that a model in an environment of its own needs.
 """
 
 from __future__ import annotations
