@@ -74,7 +74,7 @@ def pages() -> dict[Path, str]:
     tables = {"columns": table(head, columns), "summary": table(head, of_summary)}
     texts[DOCS / "export.md"] = marked("export.md", **tables)
     rows = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
-    texts[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), rows))
+    texts[DOCS / "report.md"] = marked("report.md", beside=table(("column", "where", "content"), rows))
     with (Path(__file__).with_name("versa_names.csv")).open(encoding="utf-8", newline="") as file:
         of_versa = [tuple(row.values()) for row in csv.DictReader(file)]
     head = ("VERSA's configuration", "VERSA's name", "here", "largest difference", "what differs, or why there is none")

@@ -16,7 +16,7 @@ from codec_bench.store.export import FORMATS, export_run
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """Result of `export`.
 
     Args:
@@ -37,7 +37,7 @@ def export(
     system: str | None = None,
     metric: str | None = None,
     alignment: bool = False,
-) -> Exported:
+) -> ExportResult:
     """Write scores as rows, a paper's table, or results for a model hub or harness.
 
     Args:
@@ -67,7 +67,7 @@ def export(
         excluded = export(
             run, form=form, out=text, summary=summary, system=system, metric=metric, alignment=alignment
         ).excluded
-        return Exported(excluded, text.getvalue())
+        return ExportResult(excluded, text.getvalue())
     if alignment and (summary or form not in FORMATS):
         raise UserError(
             "option_of_format",
@@ -92,11 +92,13 @@ def export(
             submission.export_submission(_open(run), target)
         else:
             export_run(_open(run), form, target, alignment=alignment)
-        return Exported()
+        return ExportResult()
     if summary:
         raise UserError("option_of_format", options=["--summary"], known="tables", format=form, hint="leave it out")
     if form in hugging_face.FORMATS:
-        return Exported(tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric)))
+        return ExportResult(
+            tuple(hugging_face.export_hugging_face(_open(run), form, target, system=system, metric=metric))
+        )
     if metric is not None:
         raise UserError(
             "option_of_format",
@@ -105,7 +107,7 @@ def export(
             format=form,
             hint="leave it out",
         )
-    return Exported(tuple(harnesses.export_harness(_open(run), form, target, system=system)))
+    return ExportResult(tuple(harnesses.export_harness(_open(run), form, target, system=system)))
 
 
 def _open(run: Run | str | os.PathLike[str]) -> Run:

@@ -49,7 +49,7 @@ def build(
     push: str | None = None,
     private: bool = False,
     notify: Callable[[str], None] = lambda _: None,
-) -> Built:
+) -> BuildResult:
     """Build a data set by a recipe.
 
     The same recipe, sources, seed and versions give the same bytes. An interrupted build continues when it is called
@@ -116,11 +116,11 @@ def build(
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A data set that was built.
+class BuildResult:
+    """Result of `build`: the data set and what this call added.
 
     Args:
-        built: how many items this call made; earlier calls made the others.
+        num_new: the number of items that this call made; earlier calls made the others.
         target: how many items the recipe requests; None for all texts or recordings.
         pushed: the address on the hub.
         sheets: the review sheets that were written.
@@ -128,7 +128,7 @@ class Built:
 
     folder: Path
     funnel: Funnel
-    built: int
+    num_new: int
     target: int | None = None
     pushed: str | None = None
     sheets: tuple[Path, ...] = ()
@@ -163,7 +163,7 @@ def build_items(
     *,
     review: bool = False,
     reviewed: Sequence[Path] = (),
-) -> Built:
+) -> BuildResult:
     """Make all items that are not done yet, and write the data set into `out`.
 
     Args:
@@ -210,7 +210,7 @@ def build_items(
         lock.release()
     for sentence in funnel.never_usable():
         notify(sentence)
-    return Built(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
+    return BuildResult(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
 
 
 def _make(maker: ItemMaker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:

@@ -71,7 +71,7 @@ def build(
     if as_json:
         report = {
             "folder": str(built.folder),
-            "made": built.built,
+            "made": built.num_new,
             "wanted": built.target,
             "shortage": built.shortage or None,
             "pushed": built.pushed,

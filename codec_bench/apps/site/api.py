@@ -73,18 +73,18 @@ def site(
         raise UserError("audio_mb_below_zero", value=audio_mb, hint="0 copies no sound")
     folders, sites = _split_folders(runs)
     site_folder = SiteFolder(out, new=bool(folders or sites))
-    done = add_runs(site_folder, folders, audio_mb)
-    if done.parts:
-        one = len(done.parts) == 1
+    update = add_runs(site_folder, folders, audio_mb)
+    if update.shards:
+        one = len(update.shards) == 1
         notify(
-            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} excluded; "
+            f"{len(update.shards)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} excluded; "
             f"codec-bench merge makes one run of all shards"
         )
-    counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
+    counts: list[list[str]] = [list(update.added), list(update.replaced), list(update.unchanged)]
     for other in sites:
         for names, more in zip(counts, copy_runs(site_folder, other)):
             names += more
-    return finish(site_folder, Added(*map(tuple, counts)), _build_leaderboards(site_folder, notify), title)
+    return finish(site_folder, SiteUpdate(*map(tuple, counts)), _build_leaderboards(site_folder, notify), title)
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
@@ -174,16 +174,16 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """Names of added, replaced and unchanged runs; `parts` are excluded shards."""
+class SiteUpdate:
+    """Names of added, replaced and unchanged runs; `shards` were excluded."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    shards: tuple[str, ...] = ()
 
 
-def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
+def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> SiteUpdate:
     """Write the files of new and changed runs; runs of one shard are excluded.
 
     Args:
@@ -192,13 +192,13 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
     Raises:
         UserError: a folder holds no run, or its record is damaged.
     """
-    added: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "parts": []}
+    added: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "shards": []}
     for folder in folders:
         run = Run(folder)
         try:
             run.check()
             if is_shard(run):
-                added["parts"].append(run.folder.name)
+                added["shards"].append(run.folder.name)
                 continue
             key = key_of(run)
             before = site.entry(key)
@@ -212,14 +212,14 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
             site.record_folder(key, run.folder)
         finally:
             run.close()
-    return Added(**{label: tuple(names) for label, names in added.items()})
+    return SiteUpdate(**{label: tuple(names) for label, names in added.items()})
 
 
-def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
+def finish(site: SiteFolder, update: SiteUpdate, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
     """Write a site's leaderboards, index and pages from the runs in it.
 
     Args:
-        done: what `add_runs` and `copy_runs` did, for the result.
+        update: the runs that `add_runs` and `copy_runs` wrote, for the result.
         published: the published leaderboards by name, as `published.py` writes them.
         title: of the site; None keeps the present one.
     """
@@ -234,7 +234,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     site.write_data("index", index_of(entries, boards, published, conflicts, site.title(title)))
     site.write_pages()
     site.drop_sounds()
-    return Site(site.path, done.added, done.replaced, done.unchanged, tuple(conflicts))
+    return Site(site.path, update.added, update.replaced, update.unchanged, tuple(conflicts))
 
 
 def copy_runs(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str], list[str]]:

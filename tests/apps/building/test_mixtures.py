@@ -61,7 +61,7 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
     other = build(mixing(), out=sounds / "c", seed=1)
     assert rows_of(other.folder) != rows_of(first.folder)
     once_more = build(mixing(), out=sounds / "a")
-    assert once_more.built == 0
+    assert once_more.num_new == 0
     same_bytes(first.folder, again.folder)
 
 

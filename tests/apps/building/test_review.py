@@ -78,7 +78,7 @@ def test_decisions_are_applied_counted_and_stored(sheets, sounds):
     ]  # fmt: skip
     built = build(**sheets, reviewed=files)
     rows = by_id(sounds / "out")
-    assert built.built == 0 and list(rows) == [key for key in before if key != d]
+    assert built.num_new == 0 and list(rows) == [key for key in before if key != d]
     assert rows[a] == {**before[a], "review": "accepted"}
     assert rows[b] == {**before[b], "review": "edited", "question": "Which one is louder?"}, "Anna comes before Bert"
     right = f"{before[c]['answer_text']}, I think"
