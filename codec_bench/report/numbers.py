@@ -252,6 +252,13 @@ def number(value: float | None, places: int, factor: float = 1.0, *, sign: bool 
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
+def probability(p: float | None) -> str:
+    """Format a p-value; small ones are below 0.001."""
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
     """Format an interval: `±0.02` if it is symmetric within a tenth, else its ends.
 

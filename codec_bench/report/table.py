@@ -277,8 +277,8 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
         scaled(c.value_b),
         signed(test.difference),
         " to ".join(map(signed, ci)) if ci else "–",
-        _probability(test.p) + ("*" if test.p is not None and test.note else ""),
-        *([_probability(c.p_holm)] if adjusted else []),
+        numbers.probability(test.p) + ("*" if test.p is not None and test.note else ""),
+        *([numbers.probability(c.p_holm)] if adjusted else []),
         scaled(test.detectable),
         f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs and not c.barred else "–",
         f"{c.pairs:,}" + (f"\n{c.dropped:,} excluded" if c.dropped else ""),
@@ -301,9 +301,3 @@ def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
         f"{mark} {note}" if len(names) == len(comparisons) else f"{mark} {note} ({', '.join(names)})"
         for (mark, note), names in names_by_note.items()
     ]
-
-
-def _probability(p: float | None) -> str:
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"

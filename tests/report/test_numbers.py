@@ -17,6 +17,16 @@ def entry(value, low=None, high=None, missing=None):
     )
 
 
+def test_a_small_p_value_is_a_bound():
+    assert [numbers.probability(p) for p in (None, 0.0, 0.0009, 0.001, 0.0425)] == [
+        "–",
+        "<0.001",
+        "<0.001",
+        "0.001",
+        "0.043",
+    ]
+
+
 def test_an_error_rate_shows_what_is_left_without_items_above_half():
     rest = Below50(0.0812, [0.07, 0.0924], None, 41, 3)
     assert numbers.below_50_text(replace(entry(0.2), below_50=rest), 3) == "0.081 ±0.011 without 3 items above 50 %"

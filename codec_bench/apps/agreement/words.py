@@ -12,7 +12,7 @@ from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricA
 from codec_bench.apps.agreement.p1401 import Against, Fit, Mapped, Standard, shown_mapping
 from codec_bench.apps.agreement.panel import Agreement, Compared
 from codec_bench.apps.agreement.stability import StabilityTable
-from codec_bench.report.numbers import interval_notes, number, plain, spread
+from codec_bench.report.numbers import interval_notes, number, plain, probability, spread
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.summary_types import Counted
 from codec_bench.store.export import csv_text
@@ -286,7 +286,7 @@ def against_rows(standard: Standard) -> Rows:
     rows = [
         [
             f"{plain(one.first)} and {plain(one.second)}", one.level, f"{one.n:,}", MAPPINGS[one.mapping],
-            *(_p(p) for p in (one.p_rmse, one.p_rmse_star, one.p_outliers, one.p_pearson, one.p_dependent)),
+            *(probability(p) for p in (one.p_rmse, one.p_rmse_star, one.p_outliers, one.p_pearson, one.p_dependent)),
         ]
         for one in last.values()
     ]  # fmt: skip
@@ -304,10 +304,6 @@ def standard_notes(standard: Standard) -> list[str]:
     signs = [f"less is better, so the sign is turned before the mapping: {', '.join(turned)}"] if turned else []
     figures = [f"no figure for {', '.join(names)}; mapping {why}" for why, names in notes.items()]
     return [*figures, *signs, *standard.notes]
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def standard_csv(standard: Standard) -> str:

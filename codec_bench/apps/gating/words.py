@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from codec_bench.apps.gating.api import Calibration
 from codec_bench.apps.gating.verdicts import GateResult, GateVerdict, LimitCheck
-from codec_bench.report.numbers import plain
+from codec_bench.report.numbers import plain, probability
 
 VERDICTS = {"better": "better", "same": "same", "worse": "worse", "cannot_tell": "cannot tell"}
 LIMITS = {
@@ -60,7 +60,7 @@ def _check_row(one: GateVerdict) -> list[str]:
         number(None if loss is None else loss.loss, signed=True),
         "–" if loss is None else f"[{number(loss.low, signed=True)}, {number(loss.high, signed=True)}]",
         number(one.margin),
-        "–" if one.p_holm is None else "<0.001" if one.p_holm < 0.001 else f"{one.p_holm:.3f}",
+        probability(one.p_holm),
         f"{one.items:,}",
     ]
 

@@ -203,6 +203,7 @@ def _print(outcome: ListeningOutcome) -> None:
 def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
     """Return further columns of the table as (heading, function of a value)."""
     from codec_bench.apps.listening.kinds import kind_of
+    from codec_bench.report.numbers import probability
 
     columns: list[tuple[str, Any]] = []
     if outcome.kind == "mushra":
@@ -214,8 +215,8 @@ def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
     if kind.has_sides or kind.difference:
         p = "exact p" if kind.exact else "p"
         columns += [
-            (p, lambda one: _number(one.exact_p if kind.exact else one.test.p if one.test else None, 4)),
-            ("p (Holm)", lambda one: _number(one.p_holm, 4)),
+            (p, lambda one: probability(one.exact_p if kind.exact else one.test.p if one.test else None)),
+            ("p (Holm)", lambda one: probability(one.p_holm)),
         ]
     if outcome.kind == "review":
         columns.append(
@@ -237,10 +238,12 @@ def _numbers(one: SystemValue, outcome: ListeningOutcome) -> tuple[str, ...]:
 
 def _pair(pair: Any) -> tuple[Any, ...]:
     """Format the comparison of two systems as table cells."""
+    from codec_bench.report.numbers import probability
+
     test = pair.test
     ends = None if test.low is None else [test.low, test.high]
-    difference, p, p_holm = _number(test.difference, 2), _number(test.p, 4), _number(pair.p_holm, 4)
-    return pair.a, pair.b, difference, _ends(ends, 2), p, p_holm, pair.n
+    p, p_holm = probability(test.p), probability(pair.p_holm)
+    return pair.a, pair.b, _number(test.difference, 2), _ends(ends, 2), p, p_holm, pair.n
 
 
 def _number(value: float | None, places: int) -> str:

@@ -82,11 +82,25 @@ def test_the_reference_is_played_if_it_is_requested_and_the_value_is_then_dmos(c
         assert code == 0 and json.loads(out)["measure"] == value
 
 
+def test_a_p_value_is_never_shown_as_zero(command, run, tmp_path):
+    command("listen", "export", run, "--kind", "rating", "--out", tmp_path / "t.html")
+    key = json.loads((tmp_path / "t.key.json").read_text("utf-8"))
+    is_first = {one["id"]: one["system"] == "first" for trial in key["trials"] for one in trial["stimuli"]}
+    for rater in "abc":
+        content = {**answers(tmp_path / "t.key.json"), "rater": rater}
+        content["answers"] = [{**row, "value": 5 if is_first[row["stimulus"]] else 2} for row in content["answers"]]
+        (tmp_path / f"{rater}.json").write_text(json.dumps(content), encoding="utf-8")
+    files = [f"{rater}.json" for rater in "abc"]
+    code, out, _ = command("listen", "import", *files, "--key", "t.key.json", "--keep", "edited,screened")
+    (row,) = (line.split() for line in out.splitlines() if line.split()[:3] == ["first", "second", "3.00"])
+    assert code == 0 and row[-3:] == ["<0.001", "<0.001", "9"]
+
+
 def test_what_was_unusable_ends_with_3_and_no_answer_at_all_with_2(command, run, tmp_path):
     command("listen", "export", run, "--kind", "rating", "--items", 3, "--out", tmp_path / "t.html")
     (tmp_path / "a.json").write_text(json.dumps(answers(tmp_path / "t.key.json", 9)), encoding="utf-8")
     code, out, _ = command("listen", "import", "a.json", "--key", "t.key.json")
-    assert code == 3 and "value out of range" in out and "6 answers that are not used" in out
+    assert code == 3 and "value out of range" in out and "answers that cannot be used: " in out
     (tmp_path / "b.json").write_text("nothing")
     code, _, err = command("listen", "import", "b.json", "--key", "t.key.json")
     assert code == 2 and "none of the files holds answers to the test" in err
