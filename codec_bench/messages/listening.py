@@ -10,7 +10,7 @@ from codec_bench.messages.general import either
 
 def _answers(count: int, examples: Sequence[str], problem: str) -> str:
     more = f" and {count - len(examples):,} more" if count > len(examples) else ""
-    return f"{problem}: {', '.join(examples)}{more}"
+    return f"{count:,} {problem}: {', '.join(examples)}{more}"
 
 
 SENTENCES = {

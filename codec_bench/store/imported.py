@@ -411,7 +411,12 @@ def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
         return Score.failed(Diagnostic("imported_counts"), protocol)
     insertions, deletions, substitutions, hits = (float(count or 0) for count in counts)
     errors, words = insertions + deletions + substitutions, deletions + substitutions + hits
-    detail = {"insertions": insertions, "deletions": deletions, "substitutions": substitutions, "hits": hits}
+    detail: dict[str, Any] = {
+        "insertions": insertions,
+        "deletions": deletions,
+        "substitutions": substitutions,
+        "hits": hits,
+    }
     if not errors + words:
         return Score.undefined(Diagnostic("imported_no_word"), protocol)
     if not words:
