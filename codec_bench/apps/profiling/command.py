@@ -154,7 +154,8 @@ def _findings(profile: Mapping[str, Any]) -> Any:
     """Build the table of suspect and failed checks, or a line if there are none."""
     rows = findings(profile)
     if not rows:
-        return Text("checks: nothing suspect", style="bold")
+        failed = [label(profile, name) for name, codec in profile["codecs"].items() if codec.get("faults")]
+        return Text(f"checks: failed for {', '.join(failed)}" if failed else "checks: nothing suspect", style="bold")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("codec", "check", "", "found"):
         table.add_column(column)

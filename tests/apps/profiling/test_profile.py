@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from pathlib import Path
@@ -9,9 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 from refusals import Containing, refuses
+from rich.console import Console
 
 import codec_bench
 from codec_bench.apps.profiling.api import SCHEMA
+from codec_bench.apps.profiling.command import profile_tables
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
 from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, ProfileJob
@@ -65,6 +68,12 @@ CUSTOM_CODE = {
 }
 
 
+def printed(result):
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(profile_tables(result.facts, width=200))
+    return stream.getvalue()
+
+
 def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, custom_code):
     broken = [*map(odd, BROKEN), *map(custom_code, CUSTOM_CODE)]
     result = profiled(*broken, odd("Pcm"), skip=list(OPTIONAL))
@@ -77,6 +86,9 @@ def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, 
         (fault,) = result.faults[custom_code(name)]
         assert sentence in fault and "\n" not in fault
     assert set(result.faults) == set(broken)
+    assert "nothing suspect" not in printed(result) and "nothing suspect" in printed(
+        profiled(odd("Pcm"), skip=list(OPTIONAL))
+    )
     assert result.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0
 
 
