@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torchmetrics import Metric as TorchMetric
 
 __all__ = ["TorchMetric"]
+_SHORTEST_S = 0.01
+"""Items below this are no audio, if there are more of them than samples."""
 
 
 @cache
@@ -80,10 +82,14 @@ def _torch_metric() -> Any:
             """Add a batch as to a loaded metric, with `lengths` and `language` in `more`.
 
             A tensor `(batch, samples)` is a batch, as in torchmetrics.
+
+            Raises:
+                UserError: it seems to be `(samples, batch)`: more items than samples, and each shorter than 10 ms.
             """
             if self._loaded is None:
                 self._loaded = load_metric(**self._options)
-            sides = {role: _as_batch(values) for role, values in (("estimate", estimate), ("reference", reference))}
+            audio_by_role = {"estimate": estimate, "reference": reference}
+            sides = {role: _as_batch(role, values, self._rate_hz) for role, values in audio_by_role.items()}
             rows = self._loaded(**sides, text=text, sample_rate_hz=self._rate_hz, **more)
             for index, name in enumerate(self._names):
                 scored = [row[name] for row in rows if row[name].value is not None]
@@ -109,8 +115,15 @@ def _torch_metric() -> Any:
     return TorchMetric
 
 
-def _as_batch(values: Any) -> Any:
-    return list(values) if getattr(values, "ndim", 0) == 2 else values
+def _as_batch(role: str, values: Any, rate_hz: int) -> Any:
+    """Split a tensor `(batch, samples)` into its items; other values stay."""
+    if getattr(values, "ndim", 0) != 2:
+        return values
+    items, samples = values.shape
+    if items > samples and samples < _SHORTEST_S * rate_hz:
+        hint = "give (batch, samples), such as tensor.T"
+        raise UserError("batch_of_tiny_items", side=role, items=items, samples=samples, hint=hint)
+    return list(values)
 
 
 def __getattr__(name: str) -> Any:

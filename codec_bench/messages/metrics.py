@@ -100,6 +100,7 @@ SENTENCES = {
         ),
         "versa_raised": "VERSA raised {type}: {message}",
         "set_metrics": "{metrics} is computed over all items at once",
+        "batch_of_tiny_items": "the {side} is a batch of {items} items of {samples} samples each",
         "feature_failed": "{feature} of the {side}: {cause}",
         "empty_transcript": "nothing is left of the transcript after normalisation",
         "pesq_error": "the PESQ code returned the error {value:.0f}",

@@ -157,6 +157,14 @@ def test_several_names_give_several_values_and_failures_are_counted():
         TorchMetric("fad[ge2e]", sample_rate_hz=RATE)
 
 
+def test_a_batch_in_the_other_order_is_refused():
+    estimate, reference = _batch()
+    metric = TorchMetric("si_sdr", sample_rate_hz=RATE, device="cpu")
+    with refuses("batch_of_tiny_items", side="estimate", items=RATE, samples=3):
+        metric.update(estimate.T, reference.T)
+    assert metric.failures.tolist() == [0]
+
+
 def test_processes_are_joined_by_their_sums(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
