@@ -121,7 +121,9 @@ def _find_imports(root: Path) -> set[Path]:
                     parts = module.split(".") if module else []
                 else:
                     parts = module.split(".")
-                    starts = [package] if parts[0] == top_package else _locate(parts[0])
+                    # A module of this name that the process has imported may be another one.
+                    folders = [] if parts[0] in sys.builtin_module_names else [root.parent, *_locate(parts[0])]
+                    starts = [package] if parts[0] == top_package else folders
                 for words in [parts, *([*parts, name] for name in names)]:
                     for file in _files_of(words, starts):
                         file = file.resolve()

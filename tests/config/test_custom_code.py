@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import sys
 from dataclasses import replace
@@ -155,3 +156,15 @@ def test_a_located_name_equals_the_one_as_written_also_in_another_process(tmp_pa
         assert type(locate_name(name, str(tmp_path))) is str
     monkeypatch.chdir(tmp_path)
     assert type(locate_name("./mine.py:Mine", str(tmp_path))) is str
+
+
+def test_a_module_next_to_the_code_comes_before_an_imported_one_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("import helper\n")
+    (tmp_path / "helper.py").write_text("K = 1\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "helper.py").write_text("")
+    spec = importlib.util.spec_from_file_location("helper", tmp_path / "other" / "helper.py")
+    monkeypatch.setitem(sys.modules, "helper", importlib.util.module_from_spec(spec))
+    before = code_hash(f"{tmp_path}/mine.py:Mine")
+    (tmp_path / "helper.py").write_text("K = 2\n")
+    assert code_hash(f"{tmp_path}/mine.py:Mine") != before
