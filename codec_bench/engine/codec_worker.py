@@ -35,8 +35,10 @@ class Stopped(Exception):
 
 
 class SingleWorkerPool(Pool):
-    """Args:
-    output: takes the worker's output.
+    """A pool of one worker for one codec, with the threads that the request names.
+
+    Args:
+        output: takes the worker's output.
     """
 
     def __init__(self, request: CheckJob, output: IO[bytes], log: Path) -> None:
